@@ -153,6 +153,11 @@ AIRUNNER_ASSERT(sizeof(struct airunner_ctrl) == 0x400, "ctrl is 1 KiB");
  * then watches the completion ring on its behalf.
  */
 #define AIRUNNER_SQ_WATCH	(1U << 1)
+/*
+ * The worker registered for membarrier likewise: it looks at cq_flags after
+ * completing without a fence, and a client that goes to sleep pays.
+ */
+#define AIRUNNER_SQ_ASYM	(1U << 2)
 
 /* A client sleeps (or is about to): wake it after completing. */
 #define AIRUNNER_CQ_NEED_WAKEUP	(1U << 0)

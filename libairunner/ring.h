@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The ring protocol: how both sides load and store the words that
+ * include/uapi/airunner.h lays out. Everything here is lock-free, none of it
+ * makes a system call, and all ordering of the product's data path is in
+ * these few functions.
+ *
+ * Producer (any number of threads or processes that map the region):
+ *	air_ring_reserve -> air_ring_publish -> air_ring_must_wake
+ * Consumer (one thread at a time):
+ *	air_ring_fetch -> ... -> air_ring_complete -> air_ring_client_sleeps
+ * Waiter (any thread of the client, each for its own index):
+ *	air_ring_completed -> air_ring_collect
+ *
+ * Ordering, in the terms of C11:
+ *  - What a submission refers to happens-before its words: release at
+ *    publish, acquire once all eight words of the slot have the right lap.
+ *  - What an operator wrote happens-before its completion: release at the
+ *    store of completion word 0, acquire once both words have the right lap.
+ *  - A slot is written again only after its completion was collected: the
+ *    chain consumer's read -> completion (release) -> waiter (acquire) ->
+ *    cq_head (release) -> reserve (acquire) closes the circle, so the
+ *    consumer's read of a slot never races with the next lap's write.
+ */
+#ifndef AIR_RING_H
+#define AIR_RING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "include/uapi/airunner.h"
+
+struct air_ring {
+	struct airunner_ctrl *ctrl;
+	uint64_t *sq;
+	uint64_t *cq;
+	uint32_t order;
+};
+
+/* One submission's payloads, without laps. */
+struct air_sqe {
+	uint64_t word[AIRUNNER_SQE_WORDS];
+};
+
+struct air_cqe {
+	enum airunner_status status;
+	uint16_t detail;
+	uint64_t start;		/* ns modulo 2^AIRUNNER_START_BITS */
+	uint64_t duration;	/* ns */
+};
+
+#define air_load(p, order)	__atomic_load_n(p, __ATOMIC_##order)
+#define air_store(p, v, order)	__atomic_store_n(p, v, __ATOMIC_##order)
+
+/*
+ * ThreadSanitizer does not understand fences. Under it each word is a release
+ * store or an acquire load of its own, which is stronger and slower and has
+ * the same meaning.
+ */
+#ifdef AIR_TSAN
+#define AIR_WORD_STORE		__ATOMIC_RELEASE
+#define AIR_WORD_LOAD		__ATOMIC_ACQUIRE
+#define air_fence_release()	do { } while (0)
+#define air_fence_acquire()	do { } while (0)
+#else
+#define AIR_WORD_STORE		__ATOMIC_RELAXED
+#define AIR_WORD_LOAD		__ATOMIC_RELAXED
+#define air_fence_release()	__atomic_thread_fence(__ATOMIC_RELEASE)
+#define air_fence_acquire()	__atomic_thread_fence(__ATOMIC_ACQUIRE)
+#endif
+
+static inline void air_ring_init(struct air_ring *r, void *region,
+				 uint32_t order)
+{
+	char *base = (char *)region;
+
+	r->ctrl = (struct airunner_ctrl *)base;
+	r->sq = (uint64_t *)(base + AIRUNNER_SQ_OFFSET);
+	r->cq = (uint64_t *)(base + airunner_cq_offset(order));
+	r->order = order;
+}
+
+static inline uint64_t air_ring_slot(const struct air_ring *r, uint64_t index)
+{
+	return index & ((1ULL << r->order) - 1);
+}
+
+/* ------------------------------------------------------------- producer */
+
+/*
+ * Move cq_head over every collected completion at its front. @collected has
+ * a byte for each slot: the lap of the index last collected there. Two
+ * waiters that collect neighbours at the same moment may both miss the
+ * other's mark and leave head behind; whoever collects next, or finds the
+ * ring full, calls this and catches up, so nothing hangs on it.
+ */
+static inline void air_ring_advance(struct air_ring *r, uint8_t *collected)
+{
+	uint64_t head = air_load(&r->ctrl->cq_head, RELAXED);
+
+	while (air_load(&collected[air_ring_slot(r, head)], ACQUIRE) ==
+	       airunner_lap(head, r->order)) {
+		if (__atomic_compare_exchange_n(&r->ctrl->cq_head, &head,
+						head + 1, false,
+						__ATOMIC_RELEASE,
+						__ATOMIC_RELAXED))
+			head++;
+	}
+}
+
+/*
+ * Reserve @n consecutive indices from *@index on. False, and nothing changed,
+ * when there is no room for all of them. Never waits.
+ */
+static inline bool air_ring_reserve(struct air_ring *r, uint8_t *collected,
+				    uint32_t n, uint64_t *index)
+{
+	uint64_t entries = 1ULL << r->order;
+	uint64_t tail = air_load(&r->ctrl->sq_tail, RELAXED);
+	bool advanced = false;
+
+	for (;;) {
+		uint64_t head = air_load(&r->ctrl->cq_head, ACQUIRE);
+
+		/*
+		 * head may have passed a tail read earlier; the difference is
+		 * then negative and the exchange below fails.
+		 */
+		if ((int64_t)(tail + n - head) > (int64_t)entries) {
+			if (advanced)
+				return false;
+			air_ring_advance(r, collected);
+			advanced = true;
+			tail = air_load(&r->ctrl->sq_tail, RELAXED);
+			continue;
+		}
+		if (__atomic_compare_exchange_n(&r->ctrl->sq_tail, &tail,
+						tail + n, true,
+						__ATOMIC_RELAXED,
+						__ATOMIC_RELAXED)) {
+			*index = tail;
+			return true;
+		}
+	}
+}
+
+/*
+ * Publish the submission of a reserved @index. Reservations may be published
+ * in any order; each must be, as the consumer takes them by index. Word 0 goes
+ * last so that a consumer's first look at it mostly finds the rest in place.
+ */
+static inline void air_ring_publish(struct air_ring *r, uint64_t index,
+				    const struct air_sqe *sqe)
+{
+	uint64_t *slot = r->sq + air_ring_slot(r, index) * AIRUNNER_SQE_WORDS;
+	uint8_t lap = airunner_lap(index, r->order);
+
+	air_fence_release();
+	for (int i = AIRUNNER_SQE_WORDS - 1; i >= 0; i--)
+		__atomic_store_n(&slot[i], airunner_word(sqe->word[i], lap),
+				 AIR_WORD_STORE);
+}
+
+/*
+ * Whether the consumer must be woken for what was just published. @asym: this
+ * process registered for membarrier and said so in client_flags; the sleeper
+ * then provides the store-load ordering, else the fence here does.
+ */
+static inline bool air_ring_must_wake(struct air_ring *r, bool asym)
+{
+	if (asym)
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	else
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return air_load(&r->ctrl->sq_flags, RELAXED) & AIRUNNER_SQ_NEED_WAKEUP;
+}
+
+/*
+ * Turn a published submission into a canceled one. True when the change was
+ * made in time to be possible; the completion says what came of it. @index
+ * must not have been collected yet: its slot is this submission's until then.
+ */
+static inline bool air_ring_cancel(struct air_ring *r, uint64_t index)
+{
+	uint64_t *slot = r->sq + air_ring_slot(r, index) * AIRUNNER_SQE_WORDS;
+	uint8_t lap = airunner_lap(index, r->order);
+	uint64_t word = air_load(slot, RELAXED);
+
+	if (airunner_word_lap(word) != lap)
+		return false;
+	return __atomic_compare_exchange_n(
+		slot, &word, (word & ~0xffULL) | AIRUNNER_OP_CANCELED, false,
+		__ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+/* --------------------------------------------------------------- waiter */
+
+/* Look once for the completion of @index; *@cqe is a copy. */
+static inline bool air_ring_completed(const struct air_ring *r, uint64_t index,
+				      struct air_cqe *cqe)
+{
+	const uint64_t *slot =
+		r->cq + air_ring_slot(r, index) * AIRUNNER_CQE_WORDS;
+	uint8_t lap = airunner_lap(index, r->order);
+	uint64_t w0 = __atomic_load_n(&slot[0], AIR_WORD_LOAD);
+	uint64_t w1;
+
+	if (airunner_word_lap(w0) != lap)
+		return false;
+	w1 = __atomic_load_n(&slot[1], AIR_WORD_LOAD);
+	if (airunner_word_lap(w1) != lap)
+		return false;
+	air_fence_acquire();
+	cqe->status = (enum airunner_status)airunner_cqe_status(w0);
+	cqe->detail = airunner_cqe_detail(w0);
+	cqe->start = airunner_cqe_start(w1);
+	cqe->duration = airunner_cqe_duration(w0, w1);
+	return true;
+}
+
+/* Give the slot of a completion that has been copied back to the producers. */
+static inline void air_ring_collect(struct air_ring *r, uint8_t *collected,
+				    uint64_t index)
+{
+	air_store(&collected[air_ring_slot(r, index)],
+		  airunner_lap(index, r->order), RELEASE);
+	air_ring_advance(r, collected);
+}
+
+/* ------------------------------------------------------------- consumer */
+
+/*
+ * Copy the submission of @index to *@sqe if it is all there. The slot is read
+ * once: what is validated and used afterwards is the copy.
+ */
+static inline bool air_ring_fetch(const struct air_ring *r, uint64_t index,
+				  struct air_sqe *sqe)
+{
+	const uint64_t *slot =
+		r->sq + air_ring_slot(r, index) * AIRUNNER_SQE_WORDS;
+	uint8_t lap = airunner_lap(index, r->order);
+
+	for (int i = 0; i < AIRUNNER_SQE_WORDS; i++) {
+		uint64_t word = __atomic_load_n(&slot[i], AIR_WORD_LOAD);
+
+		if (airunner_word_lap(word) != lap)
+			return false;
+		sqe->word[i] = airunner_payload(word);
+	}
+	air_fence_acquire();
+	return true;
+}
+
+static inline void air_ring_complete(struct air_ring *r, uint64_t index,
+				     const struct air_cqe *cqe)
+{
+	uint64_t *slot = r->cq + air_ring_slot(r, index) * AIRUNNER_CQE_WORDS;
+	uint8_t lap = airunner_lap(index, r->order);
+
+	__atomic_store_n(&slot[1],
+			 airunner_word(airunner_cqe_word1(cqe->start,
+							  cqe->duration),
+				       lap),
+			 AIR_WORD_STORE);
+	air_store(&slot[0],
+		  airunner_word(airunner_cqe_word0((uint8_t)cqe->status,
+						   cqe->detail, cqe->duration),
+				lap),
+		  RELEASE);
+}
+
+/*
+ * Whether a client sleeps and must be woken for what was just completed.
+ * @asym: this worker said AIRUNNER_SQ_ASYM.
+ */
+static inline bool air_ring_client_sleeps(struct air_ring *r, bool asym)
+{
+	if (asym)
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	else
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return air_load(&r->ctrl->cq_flags, RELAXED) & AIRUNNER_CQ_NEED_WAKEUP;
+}
+
+/*
+ * A consumer that takes over a used ring needs no journal. Every slot whose
+ * submission is one lap ahead of its completion is outstanding; @answer is
+ * called for it and must complete it. Once none is, the completions' laps
+ * show where the ring stands: they step down by one at the next index.
+ * Submissions behind that index may have been answered already (a producer
+ * had reserved the index but not yet published): a consumer skips what
+ * air_ring_answered() says, for one lap.
+ *
+ * Returns the next index (modulo 256 laps, which is all a consumer needs), or
+ * -1 when the laps make no sense because somebody scribbled on them.
+ */
+static inline int64_t air_ring_recover(struct air_ring *r,
+				       void (*answer)(void *arg,
+						      uint64_t index),
+				       void *arg)
+{
+	uint64_t entries = 1ULL << r->order, next = 0;
+	uint8_t first = 0;
+	bool found = false;
+
+	for (uint64_t s = 0; s < entries; s++) {
+		uint64_t w0 = air_load(&r->cq[s * AIRUNNER_CQE_WORDS], ACQUIRE);
+		uint8_t lap = airunner_word_lap(w0);
+		uint64_t index = ((uint64_t)lap << r->order) + s;
+		struct air_sqe sqe;
+
+		/* lap(index) is lap + 1: the submission after that completion */
+		if (air_ring_fetch(r, index, &sqe)) {
+			answer(arg, index);
+			lap++;
+		}
+		if (s == 0)
+			first = lap;
+		if (!found && lap == (uint8_t)(first - 1)) {
+			next = ((uint64_t)lap << r->order) + s;
+			found = true;
+		} else if (lap != first &&
+			   !(found && lap == (uint8_t)(first - 1))) {
+			return -1;
+		}
+	}
+	if (!found)
+		next = (uint64_t)first << r->order;
+	return (int64_t)next;
+}
+
+/* Whether @index was answered before this consumer took over. */
+static inline bool air_ring_answered(const struct air_ring *r, uint64_t index)
+{
+	uint64_t w0 = air_load(
+		&r->cq[air_ring_slot(r, index) * AIRUNNER_CQE_WORDS], RELAXED);
+
+	return airunner_word_lap(w0) == airunner_lap(index, r->order);
+}
+
+#endif /* AIR_RING_H */

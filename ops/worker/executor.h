@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The interface between the worker and what runs operators. The worker takes
+ * submissions off the rings, keeps each channel's order, translates operands
+ * and answers; an executor turns (plan, addresses) into finished work.
+ *
+ * All calls on an executor come from the worker's thread. An executor that
+ * works asynchronously calls air_work_done() from within its poll().
+ */
+#ifndef AIR_EXECUTOR_H
+#define AIR_EXECUTOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ops/plan.h"
+
+struct air_executor;
+struct air_wchannel;
+
+#define AIR_EXECUTOR_ABI 1
+
+/**
+ * struct air_wbuffer - a buffer in the worker's per-channel table
+ * @size: bytes
+ * @memory: AIR_HOST or AIR_DEVICE
+ * @host: where the worker's process maps it; NULL for device memory
+ * @addr: by enum airunner_executor: its address for that executor; 0 when
+ *	that executor cannot reach it
+ * @priv: by enum airunner_executor: the executor's own (its registration)
+ */
+struct air_wbuffer {
+	uint64_t size;
+	air_memory memory;
+	void *host;
+	uint64_t addr[4];
+	void *priv[4];
+};
+
+/**
+ * struct air_work - one accepted submission on its way through an executor
+ * @ch: its channel
+ * @index: its ring index
+ * @plan: what to run; stays valid until air_work_done()
+ * @plan_priv: what the executor's plan() returned for it
+ * @addr: operands and workspace in the executor's address space
+ * @flags: AIRUNNER_SQE_*
+ * @start: ns; set by the executor before it reports
+ * @end: ns
+ * @next: for the executor's own lists
+ * @priv: for the executor
+ */
+struct air_work {
+	struct air_wchannel *ch;
+	uint64_t index;
+	const struct air_plan *plan;
+	void *plan_priv;
+	uint64_t addr[AIRUNNER_MAX_TENSORS + 1];
+	uint32_t flags;
+	uint64_t start;
+	uint64_t end;
+	struct air_work *next;
+	void *priv;
+};
+
+/* Report the end of work that run() answered with AIR_PENDING. */
+void air_work_done(struct air_work *work, air_status status, uint32_t detail);
+
+struct air_executor_config {
+	uint32_t threads;	/* cpu: 0 for one a core */
+	uint64_t spin_ns;
+	uint64_t park_ns;	/* resident: idle time before it leaves the GPU */
+};
+
+/**
+ * struct air_executor_ops - what an executor implements
+ * @abi: AIR_EXECUTOR_ABI
+ * @id: which it is
+ * @open: AIR_NO_DEVICE with a sentence when this machine cannot
+ * @caps: fill in all but size
+ * @channel_open: a channel that may use this executor; *@priv is handed back
+ *	in channel_close. May be NULL
+ * @buffer_map: make a host buffer reachable: set addr[id] and priv[id].
+ *	NULL when addr[id] is the host address
+ * @buffer_alloc: device memory of buf->size: set addr[id] (and those of
+ *	executors that share it). NULL: has none
+ * @plan: take a checked plan. May raise *@workspace. AIR_UNSUPPORTED with a
+ *	sentence sends it to another executor. @why gets one sentence
+ * @run: start the work. AIR_OK or an error: finished now (start and end are
+ *	set); AIR_PENDING: air_work_done() follows. Work of one channel without
+ *	AIRUNNER_SQE_UNORDERED takes effect in the order of run()
+ * @poll: report what has finished; number reported
+ * @flush: run() calls of a burst are over. May be NULL
+ * @outstanding: work whose air_work_done() is still to come
+ * @wait_fd: a descriptor that becomes readable when poll() has something, so
+ *	that the worker can sleep; -1: the worker must keep polling
+ */
+struct air_executor_ops {
+	uint32_t abi;
+	enum airunner_executor id;
+	const char *name;
+	air_status (*open)(const struct air_executor_config *config,
+			   struct air_executor **out, struct air_error *e);
+	void (*close)(struct air_executor *ex);
+	void (*caps)(struct air_executor *ex, struct air_backend_caps *caps);
+	air_status (*channel_open)(struct air_executor *ex,
+				   struct air_wchannel *ch, void **priv);
+	void (*channel_close)(struct air_executor *ex, void *priv);
+	air_status (*buffer_map)(struct air_executor *ex,
+				 struct air_wbuffer *buf);
+	void (*buffer_unmap)(struct air_executor *ex, struct air_wbuffer *buf);
+	air_status (*buffer_alloc)(struct air_executor *ex,
+				   struct air_wbuffer *buf);
+	void (*buffer_free)(struct air_executor *ex, struct air_wbuffer *buf);
+	air_status (*plan)(struct air_executor *ex, const struct air_plan *plan,
+			   void **priv, uint64_t *workspace,
+			   struct air_error *why);
+	void (*unplan)(struct air_executor *ex, void *priv);
+	air_status (*run)(struct air_executor *ex, struct air_work *work);
+	unsigned int (*poll)(struct air_executor *ex);
+	void (*flush)(struct air_executor *ex);
+	unsigned int (*outstanding)(struct air_executor *ex);
+	int (*wait_fd)(struct air_executor *ex);
+};
+
+/*
+ * A plug-in (libairunner-cuda.so) exports
+ *	const struct air_executor_ops *const *air_executors(void)
+ * a NULL-terminated list in order of preference. It links against nothing of
+ * libairunner: what it needs back comes in this table.
+ */
+struct air_worker_services {
+	void (*work_done)(struct air_work *work, air_status status,
+			  uint32_t detail);
+	uint64_t (*now)(void);
+	void (*log)(const char *fmt, ...)
+		__attribute__((format(printf, 1, 2)));
+};
+
+typedef const struct air_executor_ops *const *(*air_executors_fn)(
+	const struct air_worker_services *services);
+
+#endif /* AIR_EXECUTOR_H */
