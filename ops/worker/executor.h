@@ -15,7 +15,7 @@
 
 #include "ops/plan.h"
 
-struct air_executor;
+struct air_exec;
 struct air_wchannel;
 
 #define AIR_EXECUTOR_ABI 1
@@ -100,27 +100,27 @@ struct air_executor_ops {
 	enum airunner_executor id;
 	const char *name;
 	air_status (*open)(const struct air_executor_config *config,
-			   struct air_executor **out, struct air_error *e);
-	void (*close)(struct air_executor *ex);
-	void (*caps)(struct air_executor *ex, struct air_backend_caps *caps);
-	air_status (*channel_open)(struct air_executor *ex,
+			   struct air_exec **out, struct air_error *e);
+	void (*close)(struct air_exec *ex);
+	void (*caps)(struct air_exec *ex, struct air_backend_caps *caps);
+	air_status (*channel_open)(struct air_exec *ex,
 				   struct air_wchannel *ch, void **priv);
-	void (*channel_close)(struct air_executor *ex, void *priv);
-	air_status (*buffer_map)(struct air_executor *ex,
+	void (*channel_close)(struct air_exec *ex, void *priv);
+	air_status (*buffer_map)(struct air_exec *ex,
 				 struct air_wbuffer *buf);
-	void (*buffer_unmap)(struct air_executor *ex, struct air_wbuffer *buf);
-	air_status (*buffer_alloc)(struct air_executor *ex,
+	void (*buffer_unmap)(struct air_exec *ex, struct air_wbuffer *buf);
+	air_status (*buffer_alloc)(struct air_exec *ex,
 				   struct air_wbuffer *buf);
-	void (*buffer_free)(struct air_executor *ex, struct air_wbuffer *buf);
-	air_status (*plan)(struct air_executor *ex, const struct air_plan *plan,
+	void (*buffer_free)(struct air_exec *ex, struct air_wbuffer *buf);
+	air_status (*plan)(struct air_exec *ex, const struct air_plan *plan,
 			   void **priv, uint64_t *workspace,
 			   struct air_error *why);
-	void (*unplan)(struct air_executor *ex, void *priv);
-	air_status (*run)(struct air_executor *ex, struct air_work *work);
-	unsigned int (*poll)(struct air_executor *ex);
-	void (*flush)(struct air_executor *ex);
-	unsigned int (*outstanding)(struct air_executor *ex);
-	int (*wait_fd)(struct air_executor *ex);
+	void (*unplan)(struct air_exec *ex, void *priv);
+	air_status (*run)(struct air_exec *ex, struct air_work *work);
+	unsigned int (*poll)(struct air_exec *ex);
+	void (*flush)(struct air_exec *ex);
+	unsigned int (*outstanding)(struct air_exec *ex);
+	int (*wait_fd)(struct air_exec *ex);
 };
 
 /*
