@@ -112,10 +112,12 @@ AIRUNNER_FN __u64 airunner_payload(__u64 word)
  * @sq_flags: AIRUNNER_SQ_*, written by the worker, and by the module once the
  *	worker is gone; read by producers after publishing.
  * @sq_bell: counts doorbells where a futex is the doorbell (inproc).
+ * @sq_epoch: counts the workers that have taken the ring over: a worker adds
+ *	one before it serves the first submission. A client that sees it change
+ *	knows that the worker has none of its descriptors and makes them again.
  * @cq_flags: AIRUNNER_CQ_*, set by a client that is about to sleep, cleared
  *	by whoever wakes it.
- * @cq_bell: counts completion wake-ups where a futex carries them (inproc,
- *	unix).
+ * @cq_bell: counts completion wake-ups where a futex carries them (inproc).
  *
  * Words with different writers are 128 bytes apart: adjacent-line prefetch
  * makes two neighbouring 64-byte lines travel together.
@@ -128,7 +130,9 @@ struct airunner_ctrl {
 	__u32 resv1[29];
 	__u32 sq_flags;
 	__u32 sq_bell;
-	__u64 resv2[15];
+	__u32 sq_epoch;
+	__u32 resv5;
+	__u64 resv2[14];
 	__u32 cq_flags;
 	__u32 cq_bell;
 	__u64 resv3[15];
