@@ -28,6 +28,7 @@ ln -s bin sbin
 ln -s /run var/run
 cp "$TOP/qemu/init" init
 cp "$TOP/qemu/load-module" airunner/bin
+cp "$TOP/qemu/bad-dmesg" airunner/bad-dmesg
 cp "$command" airunner/command
 cp "$settings" airunner/settings
 
