@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "libairunner/ring.h"
 #include "ops/plan.h"
 
 struct air_exec;
@@ -38,10 +39,33 @@ struct air_wbuffer {
 };
 
 /**
+ * struct air_launch - a launch of a user's kernel, already checked
+ * @function: what the executor's function_get() returned
+ * @grid: blocks
+ * @block: threads
+ * @shared_bytes: dynamic shared memory
+ * @arg_bytes: length of @args
+ * @args: argument bytes, with the addresses of buffers (in the executor's
+ *	space, bounds-checked by the worker) in place
+ *
+ * Need not outlive the call of run().
+ */
+struct air_launch {
+	void *function;
+	uint32_t grid[3];
+	uint32_t block[3];
+	uint32_t shared_bytes;
+	uint32_t arg_bytes;
+	const void *args;
+};
+
+/**
  * struct air_work - one accepted submission on its way through an executor
  * @ch: its channel
+ * @ch_priv: what the executor's channel_open() returned for the channel
  * @index: its ring index
- * @plan: what to run; stays valid until air_work_done()
+ * @plan: what to run; stays valid until air_work_done(). NULL: @launch is
+ * @launch: a user's kernel to launch, when @plan is NULL
  * @plan_priv: what the executor's plan() returned for it
  * @addr: operands and workspace in the executor's address space
  * @flags: AIRUNNER_SQE_*
@@ -52,8 +76,10 @@ struct air_wbuffer {
  */
 struct air_work {
 	struct air_wchannel *ch;
+	void *ch_priv;
 	uint64_t index;
 	const struct air_plan *plan;
+	const struct air_launch *launch;
 	void *plan_priv;
 	uint64_t addr[AIRUNNER_MAX_TENSORS + 1];
 	uint32_t flags;
@@ -81,7 +107,10 @@ struct air_executor_config {
  * @channel_open: a channel that may use this executor; *@priv is handed back
  *	in channel_close. May be NULL
  * @buffer_map: make a host buffer reachable: set addr[id] and priv[id].
- *	NULL when addr[id] is the host address
+ *	NULL when addr[id] is the host address. @buf stays where it is until
+ *	buffer_unmap() or buffer_free(): an executor that had to start its
+ *	device afresh changes addr[] and priv[] in place. A client's device
+ *	memory (AIR_DEVICE with addr[] already set) is announced likewise
  * @buffer_alloc: device memory of buf->size: set addr[id] (and those of
  *	executors that share it). NULL: has none
  * @plan: take a checked plan. May raise *@workspace. AIR_UNSUPPORTED with a
@@ -93,7 +122,27 @@ struct air_executor_config {
  * @flush: run() calls of a burst are over. May be NULL
  * @outstanding: work whose air_work_done() is still to come
  * @wait_fd: a descriptor that becomes readable when poll() has something, so
- *	that the worker can sleep; -1: the worker must keep polling
+ *	that the worker can sleep; -1: the worker must keep polling. Called
+ *	before each sleep, as it may have to arm the descriptor; the worker
+ *	calls poll() once more between that and sleeping
+ *
+ * Users' kernels; all NULL when the executor has no such thing
+ * @module_load: take a copy of a cubin, PTX or fatbin
+ * @module_unload: after the last work that uses it; its functions go with it
+ * @function_get: look @record->name up and fill in what @record returns
+ *
+ * Executors that drain the ring themselves (cuda-resident); else all NULL.
+ * A ring belongs to the worker or to the executor, never to both.
+ * @desc_set: the channel's descriptor @id is @plan (a plan() result of this
+ *	executor), NULL: is none of this executor's any more
+ * @buffer_set: the channel's handle is @buf, NULL: is gone. Handle 0 is told
+ *	like any other
+ * @ring_attach: from ring index @index on the executor takes, runs and answers
+ *	submissions itself. Only with nothing outstanding in the channel. The
+ *	executor gives the ring back by services->ring_returned() from within
+ *	poll(): when it meets a submission that is not for it, when the ring
+ *	has been idle for a while, when it is recalled, or after a fault
+ * @ring_recall: give the ring back soon
  */
 struct air_executor_ops {
 	uint32_t abi;
@@ -121,6 +170,37 @@ struct air_executor_ops {
 	void (*flush)(struct air_exec *ex);
 	unsigned int (*outstanding)(struct air_exec *ex);
 	int (*wait_fd)(struct air_exec *ex);
+
+	air_status (*module_load)(struct air_exec *ex, const void *image,
+				  uint64_t size, void **module,
+				  struct air_error *e);
+	void (*module_unload)(struct air_exec *ex, void *module);
+	air_status (*function_get)(struct air_exec *ex, void *module,
+				   struct airunner_function_record *record,
+				   void **function, struct air_error *e);
+
+	air_status (*desc_set)(struct air_exec *ex, void *ch_priv, uint32_t id,
+			       void *plan);
+	air_status (*buffer_set)(struct air_exec *ex, void *ch_priv,
+				 uint32_t handle, struct air_wbuffer *buf);
+	air_status (*ring_attach)(struct air_exec *ex, void *ch_priv,
+				  struct air_ring *ring, uint64_t index);
+	void (*ring_recall)(struct air_exec *ex, void *ch_priv);
+};
+
+/**
+ * struct air_ring_return - a ring on its way back to the worker
+ * @index: the next submission to take; everything before it is answered,
+ *	except what was outstanding at a fault, which the executor answers too
+ * @completed: submissions answered since ring_attach()
+ * @device_ns: time the device spent on them
+ * @idle: given back because nothing came
+ */
+struct air_ring_return {
+	uint64_t index;
+	uint64_t completed;
+	uint64_t device_ns;
+	bool idle;
 };
 
 /*
@@ -132,6 +212,8 @@ struct air_executor_ops {
 struct air_worker_services {
 	void (*work_done)(struct air_work *work, air_status status,
 			  uint32_t detail);
+	void (*ring_returned)(struct air_wchannel *ch,
+			      const struct air_ring_return *ret);
 	uint64_t (*now)(void);
 	void (*log)(const char *fmt, ...)
 		__attribute__((format(printf, 1, 2)));
