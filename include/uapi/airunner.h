@@ -208,12 +208,19 @@ enum airunner_opcode {
 	AIRUNNER_OP_BUFFER_RELEASE = 5,
 	/* Give handle @id device memory of word 7 bytes. */
 	AIRUNNER_OP_BUFFER_ALLOC = 6,
-	/* Load device code: bytes at word 1, length in word 7, module @id. */
+	/*
+	 * Load device code (cubin, PTX or fatbin): bytes at word 1, length in
+	 * word 7, module @id. Word 2: a reference to 176 bytes that take a
+	 * sentence when it fails, or AIRUNNER_REF_NONE.
+	 */
 	AIRUNNER_OP_MODULE_LOAD = 7,
 	AIRUNNER_OP_MODULE_UNLOAD = 8,
 	/* Look up a function: struct airunner_function_record at word 1. */
 	AIRUNNER_OP_FUNCTION_GET = 9,
-	/* Launch function @id: launch record at word 1, length in word 7. */
+	/*
+	 * Launch function @id: struct airunner_launch_record and what follows
+	 * it at word 1, length in word 7.
+	 */
 	AIRUNNER_OP_LAUNCH = 10,
 	/*
 	 * What a client turns word 0 of a submission into (compare-and-swap,
@@ -480,6 +487,92 @@ struct airunner_desc_record {
 };
 
 AIRUNNER_ASSERT(sizeof(struct airunner_desc_record) == 1024, "record");
+
+/*
+ * ---------------------------------------------------------------------------
+ * Device code: what FUNCTION_GET and LAUNCH read from the arena. MODULE_LOAD
+ * reads nothing but the image.
+ * ---------------------------------------------------------------------------
+ */
+#define AIRUNNER_MAX_PARAMS	64
+#define AIRUNNER_MAX_PARAM_BYTES	4096
+#define AIRUNNER_FUNCTION_NAME	512
+#define AIRUNNER_MAX_LAUNCH	8192
+
+/** struct airunner_param - a kernel parameter: where it lies in the arguments */
+struct airunner_param {
+	__u32 offset;
+	__u32 size;
+};
+
+/**
+ * struct airunner_function_record - FUNCTION_GET: function @id from a module
+ * @size: sizeof(struct airunner_function_record)
+ * @module: id of a module loaded with MODULE_LOAD
+ * @name: the function's (mangled) name, NUL-terminated
+ * @n_params: out: entries of @param; 0 when the image does not tell
+ * @param_bytes: out: size of the argument block; 0 when the image does not
+ *	tell
+ * @max_threads: out: most threads a block of this function may have
+ * @static_shared: out: bytes of shared memory it has without asking
+ * @param: out
+ * @why: out: one NUL-terminated sentence: what is wrong
+ *
+ * The function lives until its module is unloaded.
+ */
+struct airunner_function_record {
+	__u32 size;
+	__u32 module;
+	char name[AIRUNNER_FUNCTION_NAME];
+	__u32 n_params;
+	__u32 param_bytes;
+	__u32 max_threads;
+	__u32 static_shared;
+	struct airunner_param param[AIRUNNER_MAX_PARAMS];
+	char why[176];
+};
+
+AIRUNNER_ASSERT(sizeof(struct airunner_function_record) == 1224, "function");
+
+/**
+ * struct airunner_launch_ref - an argument that is the address of memory
+ * @ref: reference to the first byte
+ * @bytes: how many bytes from there the kernel may touch: bounds-checked
+ * @offset: where in the argument bytes its 64-bit address goes
+ * @resv: must be zero
+ */
+struct airunner_launch_ref {
+	__u64 ref;
+	__u64 bytes;
+	__u32 offset;
+	__u32 resv;
+};
+
+/**
+ * struct airunner_launch_record - LAUNCH
+ * @size: sizeof(struct airunner_launch_record)
+ * @n_refs: entries of struct airunner_launch_ref that follow this struct
+ * @grid: blocks in each dimension, at least 1
+ * @block: threads in each dimension, at least 1
+ * @shared_bytes: dynamic shared memory
+ * @arg_bytes: length of the argument bytes that follow the references
+ * @resv: must be zero
+ *
+ * Record, references and argument bytes lie one after the other in the arena;
+ * word 7 of the submission is their length, at most AIRUNNER_MAX_LAUNCH.
+ */
+struct airunner_launch_record {
+	__u32 size;
+	__u32 n_refs;
+	__u32 grid[3];
+	__u32 block[3];
+	__u32 shared_bytes;
+	__u32 arg_bytes;
+	__u64 resv[3];
+};
+
+AIRUNNER_ASSERT(sizeof(struct airunner_launch_ref) == 24, "launch_ref");
+AIRUNNER_ASSERT(sizeof(struct airunner_launch_record) == 64, "launch_record");
 
 /*
  * ---------------------------------------------------------------------------
