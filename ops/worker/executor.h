@@ -4,8 +4,18 @@
  * submissions off the rings, keeps each channel's order, translates operands
  * and answers; an executor turns (plan, addresses) into finished work.
  *
- * All calls on an executor come from the worker's thread. An executor that
- * works asynchronously calls air_work_done() from within its poll().
+ * All calls on an executor come from the worker's thread, from open() to
+ * close(). An executor that works asynchronously calls services->work_done()
+ * from within its poll().
+ *
+ * Order. What the worker guarantees: run() is called in the order of
+ * submission within a channel; AIRUNNER_SQE_BARRIER work only when nothing of
+ * the channel is outstanding on any executor; work without
+ * AIRUNNER_SQE_UNORDERED only when nothing of the channel is outstanding on
+ * another executor. What the executor guarantees: work without UNORDERED takes
+ * effect after all work of the channel that was given to it before, UNORDERED
+ * work included; UNORDERED work may overlap anything given to it before.
+ * BARRIER needs nothing from it.
  */
 #ifndef AIR_EXECUTOR_H
 #define AIR_EXECUTOR_H
@@ -20,6 +30,7 @@ struct air_exec;
 struct air_wchannel;
 
 #define AIR_EXECUTOR_ABI 1
+#define AIR_EXECUTORS 4		/* length of arrays by enum airunner_executor */
 
 /**
  * struct air_wbuffer - a buffer in the worker's per-channel table
@@ -34,8 +45,8 @@ struct air_wbuffer {
 	uint64_t size;
 	air_memory memory;
 	void *host;
-	uint64_t addr[4];
-	void *priv[4];
+	uint64_t addr[AIR_EXECUTORS];
+	void *priv[AIR_EXECUTORS];
 };
 
 /**
@@ -64,15 +75,20 @@ struct air_launch {
  * @ch: its channel
  * @ch_priv: what the executor's channel_open() returned for the channel
  * @index: its ring index
- * @plan: what to run; stays valid until air_work_done(). NULL: @launch is
+ * @plan: what to run; stays valid until work_done(). NULL: @launch is
  * @launch: a user's kernel to launch, when @plan is NULL
  * @plan_priv: what the executor's plan() returned for it
  * @addr: operands and workspace in the executor's address space
  * @flags: AIRUNNER_SQE_*
- * @start: ns; set by the executor before it reports
- * @end: ns
+ * @start: CLOCK_MONOTONIC ns. The worker sets the time at which it calls
+ *	run(); an executor that knows better overwrites it before it reports
+ * @end: ns; set by the executor before it reports. A synchronous one reads the
+ *	clock once, here: the worker takes it as the start of what follows
+ * @deadline: ns; an executor that can still stop the work and has not started
+ *	it by then reports AIR_TIMEOUT. 0 for none
  * @next: for the executor's own lists
  * @priv: for the executor
+ * @prev_out, @next_out, @executor: the worker's
  */
 struct air_work {
 	struct air_wchannel *ch;
@@ -85,16 +101,16 @@ struct air_work {
 	uint32_t flags;
 	uint64_t start;
 	uint64_t end;
+	uint64_t deadline;
 	struct air_work *next;
 	void *priv;
+	struct air_work *prev_out, *next_out;
+	uint32_t executor;
 };
-
-/* Report the end of work that run() answered with AIR_PENDING. */
-void air_work_done(struct air_work *work, air_status status, uint32_t detail);
 
 struct air_executor_config {
 	uint32_t threads;	/* cpu: 0 for one a core */
-	uint64_t spin_ns;
+	uint64_t spin_ns;	/* how long the worker polls before it sleeps */
 	uint64_t park_ns;	/* resident: idle time before it leaves the GPU */
 };
 
@@ -104,27 +120,33 @@ struct air_executor_config {
  * @id: which it is
  * @open: AIR_NO_DEVICE with a sentence when this machine cannot
  * @caps: fill in all but size
- * @channel_open: a channel that may use this executor; *@priv is handed back
- *	in channel_close. May be NULL
- * @buffer_map: make a host buffer reachable: set addr[id] and priv[id].
+ * @channel_open: a channel's first descriptor, module or device buffer on this
+ *	executor; *@priv is handed back in channel_close and as ch_priv. May be
+ *	NULL
+ * @buffer_map: make a host buffer reachable: set addr[id] and priv[id]. Called
+ *	when a buffer is added to a channel that has been opened, and for all
+ *	its buffers when it is. After an error operators of this executor do
+ *	not find the buffer (AIR_BAD_HANDLE).
  *	NULL when addr[id] is the host address. @buf stays where it is until
  *	buffer_unmap() or buffer_free(): an executor that had to start its
  *	device afresh changes addr[] and priv[] in place. A client's device
  *	memory (AIR_DEVICE with addr[] already set) is announced likewise
  * @buffer_alloc: device memory of buf->size: set addr[id] (and those of
  *	executors that share it). NULL: has none
- * @plan: take a checked plan. May raise *@workspace. AIR_UNSUPPORTED with a
- *	sentence sends it to another executor. @why gets one sentence
- * @run: start the work. AIR_OK or an error: finished now (start and end are
- *	set); AIR_PENDING: air_work_done() follows. Work of one channel without
- *	AIRUNNER_SQE_UNORDERED takes effect in the order of run()
- * @poll: report what has finished; number reported
+ * @plan: take a checked plan. May raise *@workspace, which begins as the
+ *	plan's own. AIR_UNSUPPORTED with a sentence sends it to another
+ *	executor. @why gets one sentence: why this executor, or why not
+ * @unplan: no work with that plan is outstanding
+ * @run: start the work. AIR_OK or an error: finished now (end is set);
+ *	AIR_PENDING: work_done() follows. AIR_BUSY: no room now, called again
+ *	after a poll() that reported something
+ * @poll: report what has finished; number reported. NULL: never AIR_PENDING
  * @flush: run() calls of a burst are over. May be NULL
- * @outstanding: work whose air_work_done() is still to come
+ * @outstanding: work whose work_done() is still to come. NULL: none ever
  * @wait_fd: a descriptor that becomes readable when poll() has something, so
  *	that the worker can sleep; -1: the worker must keep polling. Called
  *	before each sleep, as it may have to arm the descriptor; the worker
- *	calls poll() once more between that and sleeping
+ *	calls poll() once more between that and sleeping. NULL: as -1
  *
  * Users' kernels; all NULL when the executor has no such thing
  * @module_load: take a copy of a cubin, PTX or fatbin
@@ -203,11 +225,19 @@ struct air_ring_return {
 	bool idle;
 };
 
-/*
- * A plug-in (libairunner-cuda.so) exports
- *	const struct air_executor_ops *const *air_executors(void)
- * a NULL-terminated list in order of preference. It links against nothing of
- * libairunner: what it needs back comes in this table.
+/**
+ * struct air_worker_services - what an executor may ask of the worker
+ * @work_done: the end of work that run() answered with AIR_PENDING. @detail:
+ *	0, or the number of the operand at fault. The work is the worker's
+ *	again. Only from within poll() or close()
+ * @ring_returned: see ring_attach. Only from within poll() or close()
+ * @now: CLOCK_MONOTONIC, ns. Any thread
+ * @log: an event of the executor's life; never one per operator. Any thread
+ *
+ * A plug-in (libairunner-cuda.so) exports a function "air_executors" of type
+ * air_executors_fn: it returns a NULL-terminated list in order of preference.
+ * It links against nothing of libairunner: what it needs back comes in this
+ * table, which lives as long as the process.
  */
 struct air_worker_services {
 	void (*work_done)(struct air_work *work, air_status status,
