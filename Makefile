@@ -8,7 +8,9 @@
 VARIANT	?= release
 B	:= build/$(VARIANT)
 
-CC	?= gcc
+ifeq ($(origin CC),default)
+CC	:= gcc
+endif
 AR	?= ar
 CSTD	:= -std=gnu11
 WARN	:= -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
@@ -34,6 +36,39 @@ $(B)/%.o: %.c
 
 .PHONY: clean
 clean:
+	rm -rf $(filter-out build/guest,$(wildcard build/*))
+
+.PHONY: distclean
+distclean:
 	rm -rf build
 
 -include $(shell find $(B) -name '*.d' 2>/dev/null)
+
+define HELP
+airunner
+
+  make              library, worker, command (VARIANT=release|asan|tsan)
+  make deps         install what building, testing and guests need (apt)
+
+  make demo         the whole path in a guest: module, worker, k3_test, operators
+  make check        every test; ends with "N passed, N failed"
+  make check T='unit* k3*'  only the suites of tests/suites.list that match
+  make check-kernels  the guest tests on 6.1, 6.12 and the debug kernel
+  make check-deep   the long ones: fuzzing, kill loops
+  make lint         format, sparse, checkpatch, coccinelle, padding, licences
+
+  make module       build/kmod/KERNEL/kmod/airunner.ko, KERNEL=6.1|6.12|debug
+  make -C kmod      airunner.ko for this machine (KDIR= for another)
+  make install      DESTDIR=, PREFIX=/usr/local; MODULE=no leaves the module out
+  make uninstall    the same arguments
+  make deb          the DKMS package of the module
+
+  make clean        all that was built but guest kernels; distclean: those too
+
+qemu/run.sh runs any command in a guest; its head says how.
+endef
+export HELP
+
+.PHONY: help
+help:
+	@echo "$$HELP"

@@ -27,7 +27,7 @@ packages() {
 	debug)	echo flex bison bc libelf-dev libssl-dev perl xz-utils bzip2 \
 		     cpio gcc libc6-dev make ;;
 	model)	echo spin gcc libc6-dev ;;
-	lint)	echo sparse coccinelle pahole clang-format perl python3 ;;
+	lint)	echo git shellcheck sparse coccinelle pahole perl gawk ;;
 	deb)	echo dpkg-dev debhelper dkms dh-dkms fakeroot ;;
 	*)	die "no group '$1' (see the top of this file)" ;;
 	esac

@@ -3,9 +3,9 @@
 #
 # Provide a guest kernel and say where it is:
 #
-#	qemu/kernel.sh 6.1|6.12|debug
+#	qemu/kernel.sh 6.1|6.12|debug|source
 #
-# prints a folder that holds
+# prints a folder that holds (source: the debug kernel's source)
 #
 #	vmlinuz	the kernel
 #	build	what to give `make -C kmod KDIR=` as KDIR
@@ -86,36 +86,52 @@ config_hash() {
 	sha256sum <"$TOP/qemu/debug.config" | cut -c1-12
 }
 
-# debug: Debian's 6.1 sources, a small configuration, every checker.
-debug() {
-	local version src dir hash jobs=${JOBS:-2}
-	"$TOP/qemu/deps.sh" debug
+source_version() {
+	local version
 	have_lists
 	version=$(apt-cache show linux-source-6.1 2>/dev/null |
 		  sed -n 's/^Version: //p' | head -n1)
 	[ -n "$version" ] || die "the archive offers no linux-source-6.1"
+	echo "$version"
+}
+
+unpack_source() {
+	local src=$1
+	[ ! -e "$src/ok" ] || return 0
+	fetch "$src.deb" linux-source-6.1
+	mkdir -p "$src"
+	say "unpacking the kernel's source"
+	# Only x86 is built, and little of it; of the rest Kconfig is read.
+	tar -xJf "$src.deb"/usr/src/linux-source-6.1.tar.xz \
+		-C "$src" --strip-components=1 \
+		--exclude='linux-source-6.1/arch/[a-wyz]*/*.[chS]' \
+		--exclude='*.dts' --exclude='*.dtsi' \
+		--exclude='*/drivers/gpu/drm/*/*.[ch]' \
+		--exclude='*/drivers/net/*/*.[ch]' \
+		--exclude='*/sound/*/*.[ch]' \
+		--exclude='*/drivers/media/*.[ch]' \
+		--exclude='*/Documentation/*.rst' \
+		--exclude='*/Documentation/*.yaml'
+	rm -rf "$src.deb"
+	touch "$src/ok"
+}
+
+source_tree() {
+	local src
+	src=$CACHE/linux-source-$(source_version)
+	with_lock source unpack_source "$src"
+	echo "$src"
+}
+
+# debug: Debian's 6.1 sources, a small configuration, every checker.
+debug() {
+	local version src dir hash jobs=${JOBS:-2}
+	"$TOP/qemu/deps.sh" debug
+	version=$(source_version)
 	hash=$(config_hash)
 	dir=$CACHE/debug-$version-$hash
-	src=$CACHE/linux-source-$version
 	if [ ! -e "$dir/ok" ]; then
-		if [ ! -e "$src/ok" ]; then
-			fetch "$src.deb" linux-source-6.1
-			mkdir -p "$src"
-			say "unpacking the kernel's source"
-			# Only x86 is built; of other folders Kconfig is read.
-			tar -xJf "$src.deb"/usr/src/linux-source-6.1.tar.xz \
-				-C "$src" --strip-components=1 \
-				--exclude='linux-source-6.1/arch/[a-wyz]*/*.[chS]' \
-				--exclude='*.dts' --exclude='*.dtsi' \
-				--exclude='*/drivers/gpu/drm/*/*.[ch]' \
-				--exclude='*/drivers/net/*/*.[ch]' \
-				--exclude='*/sound/*/*.[ch]' \
-				--exclude='*/drivers/media/*.[ch]' \
-				--exclude='*/Documentation/*.rst' \
-				--exclude='*/Documentation/*.yaml'
-			rm -rf "$src.deb"
-			touch "$src/ok"
-		fi
+		src=$(source_tree)
 		say "building the debug kernel (some minutes; log: $dir/log)"
 		rm -rf "$dir"
 		mkdir -p "$dir/build"
@@ -173,5 +189,6 @@ case ${1:-} in
 6.12)	with_lock "$1" find_kernel "$1" "" debian \
 		linux-image-6.12-cloud-amd64 linux-headers-6.12-cloud-amd64 ;;
 debug)	with_lock "$1" find_kernel "$1" "-$(config_hash)" debug ;;
+source)	source_tree ;;
 *)	die "usage: qemu/kernel.sh $(echo $KERNELS | tr ' ' '|')" ;;
 esac

@@ -6,8 +6,8 @@
  * It speaks to /dev/airunner with nothing but the ioctls of
  * include/uapi/airunner.h, so it is also the shortest complete example of
  * them: a client that builds a channel (build_channel()), and a worker that
- * is given it and maps it (worker()). Run it as root with airunner.ko loaded
- * and no airunnerd running: it wants to be the worker.
+ * is given it and maps it (worker()). Run it as root with airunner.ko loaded.
+ * It asks for its own worker, so airunnerd may be running or not.
  *
  *	1. A client builds a channel, drops the memfd behind it and still reads
  *	   what it wrote.
@@ -53,6 +53,8 @@
 #define PATIENCE_S 60
 
 static int failures;
+/* The worker that this program's channels are for. */
+static __u32 worker_id;
 
 /* One line a check, in the form that tests/run.sh counts. */
 static bool __attribute__((format(printf, 2, 3))) check(bool good,
@@ -197,6 +199,7 @@ static int build_channel(struct client *c)
 		.region_size = REGION_SIZE,
 		.channels = AIRUNNER_CHANNELS,
 		.order = ORDER,
+		.worker_id = worker_id,
 		.priority = AIRUNNER_PRIO_NORMAL,
 	};
 	if (!ioctl(c->dev, AIRUNNER_IOC_BUILD_CHANNEL, &c->built))
@@ -255,7 +258,8 @@ static void __attribute__((noreturn)) worker(int in, int out)
 		give_up("worker: open " AIRUNNER_DEVICE);
 	if (ioctl(dev, AIRUNNER_IOC_ATTACH_WORKER, &attach))
 		give_up("worker: ATTACH_WORKER");
-	if (write(out, "a", 1) != 1)
+	if (write(out, "a", 1) != 1 ||
+	    write(out, &attach.worker_id, sizeof(__u32)) != sizeof(__u32))
 		give_up("worker: pipe");
 
 	event = next_event(dev, AIRUNNER_EV_CHANNEL_NEW);
@@ -326,6 +330,15 @@ static bool hears(const struct peer *p, char want)
 	       read(p->from, &c, 1) == 1 && c == want;
 }
 
+/* A new worker is there, and its id is known from now on. */
+static bool worker_attaches(const struct peer *w)
+{
+	return hears(w, 'a') &&
+	       read(w->from, &worker_id, sizeof(worker_id)) ==
+		       sizeof(worker_id) &&
+	       worker_id;
+}
+
 static bool tell(const struct peer *p)
 {
 	return write(p->to, "g", 1) == 1;
@@ -356,7 +369,7 @@ static void close_and_unmap(void)
 	int log;
 	void *again;
 
-	check(hears(&w, 'a'), "a worker is attached");
+	check(worker_attaches(&w), "a worker is attached");
 	log = log_open();
 	if (!check(!build_channel(&c), "BUILD_CHANNEL returns success"))
 		exit(1);
@@ -430,7 +443,7 @@ static void kill_client(void)
 	struct peer w = spawn(worker), c;
 	int status;
 
-	check(hears(&w, 'a'), "another worker is attached");
+	check(worker_attaches(&w), "another worker is attached");
 	c = spawn(idle_client);
 	check(hears(&c, 'b') && hears(&w, 'm'),
 	      "another client has built a channel; the worker has mapped it");
@@ -482,6 +495,7 @@ static void user_accounting(void)
 	struct peer c;
 	int round;
 
+	worker_id = 0; /* any: nobody needs to serve these */
 	for (round = 1; round <= 3; round++) {
 		c = spawn(poor_client);
 		check(hears(&c, 'b'),
