@@ -20,6 +20,9 @@ GUEST_RAW_BIN := $(filter-out $(GUEST_LIB_BIN),$(GUEST_SRC:%.c=$(B)/%))
 
 TEST_LIBS = $(B)/libairunner.a
 
+# How the library is linked statically: libairunner/build.mk may say more.
+AIR_LIBS ?= -luring -lopenblas
+
 .PHONY: unit-tests stress-tests guest-tests
 unit-tests: $(UNIT_BIN)
 stress-tests: $(STRESS_BIN)
