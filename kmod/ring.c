@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * airunner: what the module itself does in a region.
+ *
+ * Little, and all of it from outside the data path: ask producers to ring the
+ * doorbell, and answer what a worker left unanswered. The client can write
+ * everything here at any time. Nothing read is used as an index or a length;
+ * the worst a scribbled ring can do is to end its own channel.
+ */
+#include <linux/highmem.h>
+#include <linux/timekeeping.h>
+
+#include "internal.h"
+
+/*
+ * A word of the region, mapped for as long as the caller needs it. Slots are
+ * aligned to their size, so neither a slot nor a word crosses a page.
+ */
+static void *air_map(struct air_channel *ch, u64 offset)
+{
+	struct page *page = air_region_page(&ch->region, offset >> PAGE_SHIFT);
+
+	lockdep_assert_held(&ch->mem);
+	if (!page)
+		return NULL;
+	return kmap_local_page(page) + offset_in_page(offset);
+}
+
+static int air_flags_set(struct air_channel *ch, u64 offset, u32 bits)
+{
+	atomic_t *word = air_map(ch, offset);
+
+	if (!word)
+		return -EIO;
+	atomic_or(bits, word);
+	kunmap_local(word);
+	return 0;
+}
+
+static int air_flags_clear(struct air_channel *ch, u64 offset, u32 bits)
+{
+	atomic_t *word = air_map(ch, offset);
+
+	if (!word)
+		return -EIO;
+	atomic_andnot(bits, word);
+	kunmap_local(word);
+	return 0;
+}
+
+/*
+ * air_ring_sleep() - nobody watches the ring of @ch: have producers ring the
+ *	doorbell. Caller holds @ch->mem.
+ *
+ * Return: -EIO when the region has been truncated or punched.
+ */
+int air_ring_sleep(struct air_channel *ch)
+{
+	return air_flags_set(ch, offsetof(struct airunner_ctrl, sq_flags),
+			     AIRUNNER_SQ_NEED_WAKEUP);
+}
+
+/* The lap that every word of the slot carries, or -1: it is not whole. */
+static int air_slot_lap(const u64 *slot, unsigned int words)
+{
+	u8 lap = airunner_word_lap(READ_ONCE(slot[0]));
+	unsigned int i;
+
+	for (i = 1; i < words; i++) {
+		if (airunner_word_lap(READ_ONCE(slot[i])) != lap)
+			return -1;
+	}
+	return lap;
+}
+
+/* Answer slot @i if it holds a submission without an answer. */
+static int air_slot_answer(struct air_channel *ch, u32 i, u8 status, u64 now)
+{
+	u64 *sqe, *cqe;
+	int lap, ret = 0;
+	u8 done;
+
+	sqe = air_map(ch, AIRUNNER_SQ_OFFSET + (u64)i * AIRUNNER_SQE_SIZE);
+	if (!sqe)
+		return -EIO;
+	lap = air_slot_lap(sqe, AIRUNNER_SQE_WORDS);
+	kunmap_local(sqe);
+
+	cqe = air_map(ch, airunner_cq_offset(ch->order) +
+			  (u64)i * AIRUNNER_CQE_SIZE);
+	if (!cqe)
+		return -EIO;
+	/* Word 0 is written last: a worker may have died between the two. */
+	done = airunner_word_lap(READ_ONCE(cqe[0]));
+	if (lap == (u8)(done + 1)) {
+		WRITE_ONCE(cqe[1], airunner_word(airunner_cqe_word1(now, 0),
+						 lap));
+		smp_store_release(&cqe[0],
+				  airunner_word(airunner_cqe_word0(status, 0,
+								   0), lap));
+		ret = 1;
+	} else if (lap >= 0 && lap != done) {
+		/* Neither answered nor next: no protocol leads here. */
+		ret = -EUCLEAN;
+	}
+	kunmap_local(cqe);
+	return ret;
+}
+
+/*
+ * air_ring_answer() - answer every outstanding submission of @ch with @status
+ *
+ * For when its worker cannot any more. Slots that are being published at this
+ * moment are skipped: their producers find NEED_WAKEUP set, and ring.
+ *
+ * Return: how many; -EIO when the region has been truncated or punched,
+ * -EUCLEAN when the ring makes no sense, -ENXIO when there is no region.
+ */
+int air_ring_answer(struct air_channel *ch, enum airunner_status status)
+{
+	u32 i, entries = 1U << ch->order;
+	u64 now = ktime_get_ns();
+	int ret = 0, answered = 0;
+
+	mutex_lock(&ch->mem);
+	if (!ch->region.file) {
+		ret = -ENXIO;
+		goto out;
+	}
+	ret = air_ring_sleep(ch);
+	/* Pairs with the producers' fence: they see it, or we see theirs. */
+	smp_mb();
+	for (i = 0; i < entries && ret >= 0; i++) {
+		ret = air_slot_answer(ch, i, status, now);
+		if (ret > 0)
+			answered++;
+		if (!(i & 1023))
+			cond_resched();
+	}
+	if (ret >= 0)
+		ret = air_flags_clear(ch, offsetof(struct airunner_ctrl,
+						   cq_flags),
+				      AIRUNNER_CQ_NEED_WAKEUP);
+out:
+	mutex_unlock(&ch->mem);
+	ch->answered += answered;
+	return ret < 0 ? ret : answered;
+}
+
+/*
+ * air_ring_heads() - what the client's words say, for humans; caller holds
+ *	@ch->mem
+ */
+int air_ring_heads(struct air_channel *ch, u64 *sq_tail, u64 *cq_head)
+{
+	struct airunner_ctrl *ctrl = air_map(ch, 0);
+
+	if (!ctrl)
+		return -EIO;
+	*sq_tail = READ_ONCE(ctrl->sq_tail);
+	*cq_head = READ_ONCE(ctrl->cq_head);
+	kunmap_local(ctrl);
+	return 0;
+}

@@ -1,0 +1,554 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * airunner: workers: attached, given channels, told of events, dead.
+ */
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/moduleparam.h>
+#include <linux/ratelimit.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "compat.h"
+#include "internal.h"
+
+unsigned int air_worker_gid = -1;
+module_param_named(worker_gid, air_worker_gid, uint, 0644);
+MODULE_PARM_DESC(worker_gid,
+		 "group whose members may attach workers; -1: CAP_SYS_ADMIN only");
+
+/* Under air_control. */
+static LIST_HEAD(air_workers);
+static LIST_HEAD(air_unassigned);
+static u32 air_next_worker;
+unsigned int air_nr_workers;
+
+static void air_worker_release(struct kref *ref)
+{
+	struct air_worker *worker = container_of(ref, struct air_worker, ref);
+
+	air_queue_destroy(&worker->queue);
+	if (worker->page)
+		__free_page(worker->page);
+	put_pid(worker->pid);
+	kfree_rcu(worker, rcu);
+}
+
+void air_worker_put(struct air_worker *worker)
+{
+	kref_put(&worker->ref, air_worker_release);
+}
+
+/* air_worker_caps() - what some attached worker can do */
+u64 air_worker_caps(void)
+{
+	struct air_worker *worker;
+	u64 caps = 0;
+
+	mutex_lock(&air_control);
+	list_for_each_entry(worker, &air_workers, node)
+		caps |= worker->caps;
+	mutex_unlock(&air_control);
+	return caps;
+}
+
+/* air_worker_of() - whom @ch has been given to; caller holds air_control */
+struct air_worker *air_worker_of(struct air_channel *ch)
+{
+	if (ch->queue == &air_limbo)
+		return NULL;
+	return container_of(ch->queue, struct air_worker, queue);
+}
+
+/* air_worker_serves() - has @worker been told of @ch, and not let go? */
+bool air_worker_serves(struct air_worker *worker, struct air_channel *ch)
+{
+	bool ret;
+
+	spin_lock(&worker->queue.lock);
+	ret = READ_ONCE(ch->queue) == &worker->queue && ch->announced;
+	spin_unlock(&worker->queue.lock);
+	return ret;
+}
+
+static bool air_worker_fits(const struct air_worker *worker,
+			    const struct air_channel *ch)
+{
+	if (ch->want_worker && ch->want_worker != worker->id)
+		return false;
+	if (worker->flags & AIRUNNER_WORKER_OWN &&
+	    !uid_eq(worker->uid, ch->uid))
+		return false;
+	return (ch->need_caps & worker->caps) == ch->need_caps &&
+	       ch->left != worker->id;
+}
+
+/*
+ * air_worker_assign() - give @ch, which nobody has, to the least loaded worker
+ *	that fits. Caller holds air_control.
+ *
+ * Without one it waits for the next that attaches.
+ */
+void air_worker_assign(struct air_channel *ch)
+{
+	struct air_worker *worker, *best = NULL;
+
+	lockdep_assert_held(&air_control);
+	if (test_bit(AIR_CH_ENDING, &ch->flags) || ch->orphan ||
+	    ch->queue != &air_limbo || list_empty(&ch->queue_node))
+		return;
+	list_for_each_entry(worker, &air_workers, node) {
+		if (air_worker_fits(worker, ch) &&
+		    (!best || worker->load < best->load))
+			best = worker;
+	}
+	if (!best)
+		return;
+
+	list_move_tail(&ch->queue_node, &best->channels);
+	best->load += ch->weight;
+	spin_lock(&air_limbo.lock);
+	spin_lock(&best->queue.lock);
+	air_turn_move(ch, &best->queue);
+	air_queue_tell(ch, AIR_TELL_NEW);
+	spin_unlock(&best->queue.lock);
+	spin_unlock(&air_limbo.lock);
+}
+
+/* air_worker_adopt() - a new channel; caller holds air_control */
+void air_worker_adopt(struct air_channel *ch)
+{
+	list_add_tail(&ch->queue_node, &air_unassigned);
+	air_worker_assign(ch);
+}
+
+/*
+ * air_worker_unassign() - take @ch from whoever has it; caller holds
+ *	air_control
+ */
+void air_worker_unassign(struct air_channel *ch)
+{
+	struct air_worker *worker = air_worker_of(ch);
+
+	lockdep_assert_held(&air_control);
+	if (!worker)
+		return;
+	list_move_tail(&ch->queue_node, &air_unassigned);
+	worker->load -= ch->weight;
+	spin_lock(&air_limbo.lock);
+	spin_lock(&worker->queue.lock);
+	air_turn_move(ch, &air_limbo);
+	ch->announced = false;
+	spin_unlock(&worker->queue.lock);
+	spin_unlock(&air_limbo.lock);
+}
+
+/* A channel that lost its worker but has an owner waits for another. */
+static void air_worker_replace(struct air_channel *ch)
+{
+	int ret;
+
+	lockdep_assert_held(&air_control);
+	if (test_bit(AIR_CH_ENDING, &ch->flags) ||
+	    test_bit(AIR_CH_OWNER_GONE, &ch->flags))
+		return;
+	mutex_lock(&ch->mem);
+	ret = air_ring_sleep(ch);
+	mutex_unlock(&ch->mem);
+	if (ret) {
+		air_channel_die(ch, "its region was truncated");
+		return;
+	}
+	/* The next one has a look at what has been submitted meanwhile. */
+	spin_lock(&air_limbo.lock);
+	ch->rung = true;
+	spin_unlock(&air_limbo.lock);
+	air_worker_assign(ch);
+}
+
+/* Answer for the dead. Nobody else touches an orphan's place meanwhile. */
+static void air_worker_bury(struct air_channel *ch, u32 worker_id)
+{
+	int ret = 0;
+
+	if (!test_bit(AIR_CH_CLOSED, &ch->flags) &&
+	    !test_bit(AIR_CH_ENDING, &ch->flags))
+		ret = air_ring_answer(ch, AIRUNNER_S_WORKER_DIED);
+	air_log("channel %u: worker %u died, answered=%d\n", ch->id,
+		worker_id, max(ret, 0));
+	air_channel_completed(ch);
+
+	mutex_lock(&air_control);
+	ch->orphan = false;
+	if (ret == -EIO)
+		air_channel_die(ch, "its region was truncated");
+	else if (ret == -EUCLEAN)
+		air_channel_die(ch, "its ring makes no sense");
+	air_worker_replace(ch);
+	ret = air_channel_unlink(ch);
+	mutex_unlock(&air_control);
+	if (ret)
+		air_channel_finish(ch);
+}
+
+/*
+ * air_worker_death() - @worker is gone, with or without notice
+ *
+ * What was outstanding on its channels is answered, and they are given to
+ * whoever fits, now or when such a worker attaches.
+ */
+void air_worker_death(struct air_worker *worker)
+{
+	struct air_channel *ch, *next;
+	LIST_HEAD(orphans);
+
+	mutex_lock(&air_control);
+	if (worker->dead) {
+		mutex_unlock(&air_control);
+		return;
+	}
+	WRITE_ONCE(worker->dead, true);
+	list_del(&worker->node);
+	air_nr_workers--;
+	list_for_each_entry_safe(ch, next, &worker->channels, queue_node) {
+		ch->orphan = READ_ONCE(ch->announced);
+		air_worker_unassign(ch);
+		kref_get(&ch->ref);
+		list_add_tail(&ch->orphan_node, &orphans);
+	}
+	mutex_unlock(&air_control);
+	wake_up_all(&worker->queue.wq);
+	air_log("worker %u (%s): detached\n", worker->id, worker->name);
+
+	list_for_each_entry_safe(ch, next, &orphans, orphan_node) {
+		list_del(&ch->orphan_node);
+		if (ch->orphan) {
+			air_worker_bury(ch, worker->id);
+		} else {
+			mutex_lock(&air_control);
+			air_worker_assign(ch);
+			mutex_unlock(&air_control);
+		}
+		air_channel_put(ch);
+	}
+}
+
+/* air_worker_detach() - DETACH_CHANNEL: @worker is done with channel @id */
+int air_worker_detach(struct air_worker *worker, u32 id)
+{
+	struct air_channel *ch = air_channel_get(id);
+	bool finish;
+	int ret = 0;
+
+	if (!ch)
+		return -ENXIO;
+	mutex_lock(&air_control);
+	if (!air_worker_serves(worker, ch)) {
+		ret = -ENXIO;
+		finish = false;
+		goto out;
+	}
+	air_worker_unassign(ch);
+	ch->left = worker->id;
+	air_worker_replace(ch);
+	finish = air_channel_unlink(ch);
+out:
+	mutex_unlock(&air_control);
+	if (finish)
+		air_channel_finish(ch);
+	air_channel_put(ch);
+	return ret;
+}
+
+static bool air_worker_may_attach(u32 flags)
+{
+	kgid_t gid;
+
+	if (flags & AIRUNNER_WORKER_OWN || capable(CAP_SYS_ADMIN))
+		return true;
+	gid = make_kgid(&init_user_ns, READ_ONCE(air_worker_gid));
+	return gid_valid(gid) && in_group_p(gid);
+}
+
+/* air_worker_attach() - ATTACH_WORKER */
+int air_worker_attach(struct air_file *file,
+		      struct airunner_attach_worker *arg,
+		      struct airunner_attach_worker __user *uarg, u32 usize)
+{
+	struct air_worker *worker;
+	struct air_channel *ch, *next;
+	int ret;
+
+	if (arg->flags & ~AIRUNNER_WORKER_OWN || arg->resv ||
+	    strnlen(arg->name, sizeof(arg->name)) == sizeof(arg->name))
+		return -EINVAL;
+	if (!air_worker_may_attach(arg->flags))
+		return -EPERM;
+
+	worker = kzalloc(sizeof(*worker), GFP_KERNEL_ACCOUNT);
+	if (!worker)
+		return -ENOMEM;
+	kref_init(&worker->ref);
+	worker->caps = arg->caps;
+	worker->flags = arg->flags;
+	worker->uid = current_uid();
+	worker->pid = get_pid(task_tgid(current));
+	strscpy(worker->name, arg->name, sizeof(worker->name));
+	INIT_LIST_HEAD(&worker->channels);
+	air_queue_init(&worker->queue);
+	worker->page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	if (!worker->page) {
+		ret = -ENOMEM;
+		goto err;
+	}
+	worker->queue.page = page_address(worker->page);
+	worker->queue.page->best_prio = AIRUNNER_PRIO_CLASSES;
+
+	mutex_lock(&air_control);
+	if (!++air_next_worker)
+		air_next_worker++;
+	worker->id = air_next_worker;
+	mutex_unlock(&air_control);
+
+	arg->worker_id = worker->id;
+	arg->page_offset = (u64)AIR_WORKER_PAGE_PGOFF << PAGE_SHIFT;
+	ret = -EFAULT;
+	if (copy_to_user(uarg, arg, usize))
+		goto err;
+
+	mutex_lock(&air_control);
+	ret = -EBUSY;
+	if (file->worker || file->building || !list_empty(&file->channels)) {
+		mutex_unlock(&air_control);
+		goto err;
+	}
+	air_log("worker %u (%s): attached, pid=%d caps=0x%llx\n", worker->id,
+		worker->name, task_tgid_nr(current), worker->caps);
+	list_add_tail(&worker->node, &air_workers);
+	air_nr_workers++;
+	list_for_each_entry_safe(ch, next, &air_unassigned, queue_node)
+		air_worker_assign(ch);
+	/* Pairs with air_file_worker(): complete before it is seen. */
+	smp_store_release(&file->worker, worker);
+	mutex_unlock(&air_control);
+	return 0;
+
+err:
+	air_worker_put(worker);
+	return ret;
+}
+
+/* air_worker_mmap_page() - what it may see without asking */
+int air_worker_mmap_page(struct air_worker *worker,
+			 struct vm_area_struct *vma)
+{
+	if (vma_pages(vma) != 1 || vma->vm_flags & VM_WRITE)
+		return -EINVAL;
+	air_vm_flags_set(vma, VM_DONTEXPAND);
+	air_vm_flags_clear(vma, VM_MAYWRITE);
+	return vm_insert_page(vma, vma->vm_start, worker->page);
+}
+
+static void air_event_new(struct air_channel *ch, struct airunner_event *event)
+{
+	event->order = ch->order;
+	event->region_size = (u64)ch->region.nr_pages << PAGE_SHIFT;
+	event->mmap_offset = air_mmap_offset(ch, AIRUNNER_HANDLE_REGION);
+	event->owner_uid = from_kuid_munged(current_user_ns(), ch->uid);
+	event->owner_pid = pid_vnr(ch->pid);
+	event->priority = ch->priority;
+	event->weight = ch->weight;
+}
+
+/* What is told of @ch first; lock held. */
+static void air_event_tell(struct air_channel *ch,
+			   struct airunner_event *event)
+{
+	unsigned int what = ch->tell & -ch->tell;
+
+	air_queue_untell(ch, what);
+	switch (what) {
+	case AIR_TELL_NEW:
+		event->type = AIRUNNER_EV_CHANNEL_NEW;
+		air_event_new(ch, event);
+		ch->announced = true;
+		if (ch->rung) {
+			ch->rung = false;
+			air_turn_request(ch);
+		}
+		break;
+	case AIR_TELL_RESET:
+		event->type = AIRUNNER_EV_CHANNEL_RESET;
+		break;
+	case AIR_TELL_GONE:
+		event->type = AIRUNNER_EV_CHANNEL_GONE;
+		break;
+	case AIR_TELL_WATCH:
+		event->type = AIRUNNER_EV_WATCH;
+		break;
+	}
+}
+
+/* Take the next event off the queue; a reference to its channel. */
+static struct air_channel *air_event_take(struct air_queue *queue,
+					  struct airunner_event *event)
+{
+	struct air_channel *ch;
+
+	memset(event, 0, sizeof(*event));
+	spin_lock(&queue->lock);
+	ch = list_first_entry_or_null(&queue->events, struct air_channel,
+				      tell_node);
+	if (ch) {
+		air_event_tell(ch, event);
+	} else {
+		ch = air_turn_next(queue);
+		if (ch) {
+			event->type = AIRUNNER_EV_READY;
+			event->quantum_ns = air_quantum_ns();
+			event->priority = ch->priority;
+			event->weight = ch->weight;
+			air_queue_changed(queue);
+		}
+	}
+	if (ch) {
+		event->channel_id = ch->id;
+		kref_get(&ch->ref);
+	}
+	spin_unlock(&queue->lock);
+	return ch;
+}
+
+/* The worker could not be given @event: put it back. */
+static void air_event_untake(struct air_queue *queue, struct air_channel *ch,
+			     const struct airunner_event *event)
+{
+	spin_lock(&queue->lock);
+	if (READ_ONCE(ch->queue) != queue)
+		goto out;
+	switch (event->type) {
+	case AIRUNNER_EV_CHANNEL_NEW:
+		air_queue_tell(ch, AIR_TELL_NEW);
+		break;
+	case AIRUNNER_EV_CHANNEL_RESET:
+		air_queue_tell(ch, AIR_TELL_RESET);
+		break;
+	case AIRUNNER_EV_CHANNEL_GONE:
+		air_queue_tell(ch, AIR_TELL_GONE);
+		break;
+	case AIRUNNER_EV_WATCH:
+		air_queue_tell(ch, AIR_TELL_WATCH);
+		break;
+	case AIRUNNER_EV_READY:
+		air_turn_report(ch, 0, AIRUNNER_REPORT_MORE);
+		break;
+	}
+out:
+	spin_unlock(&queue->lock);
+}
+
+/* Return: events stored, or -EFAULT if not even the first could be. */
+static int air_worker_events(struct air_worker *worker,
+			     struct airunner_event __user *to, u32 room)
+{
+	struct airunner_event event;
+	struct air_channel *ch;
+	u32 nr = 0;
+
+	while (nr < room) {
+		ch = air_event_take(&worker->queue, &event);
+		if (!ch)
+			break;
+		if (copy_to_user(&to[nr], &event, sizeof(event))) {
+			air_event_untake(&worker->queue, ch, &event);
+			air_channel_put(ch);
+			return nr ?: -EFAULT;
+		}
+		air_channel_put(ch);
+		nr++;
+	}
+	return nr;
+}
+
+static int air_worker_reports(struct air_worker *worker,
+			      const struct airunner_report __user *from,
+			      u32 nr)
+{
+	struct airunner_report report;
+	struct air_channel *ch;
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		if (copy_from_user(&report, &from[i], sizeof(report)))
+			return -EFAULT;
+		if (report.flags & ~(AIRUNNER_REPORT_IDLE |
+				     AIRUNNER_REPORT_MORE) ||
+		    report.flags == (AIRUNNER_REPORT_IDLE |
+				     AIRUNNER_REPORT_MORE))
+			return -EINVAL;
+		/* One that it has not (any more) is not worth an error. */
+		ch = air_channel_get(report.channel_id);
+		if (!ch)
+			continue;
+		spin_lock(&worker->queue.lock);
+		if (READ_ONCE(ch->queue) == &worker->queue && ch->announced) {
+			ch->completed += report.completed;
+			air_turn_report(ch, report.device_ns, report.flags);
+		}
+		spin_unlock(&worker->queue.lock);
+		air_channel_put(ch);
+		cond_resched();
+	}
+	return 0;
+}
+
+static bool air_worker_has_event(void *data)
+{
+	struct air_worker *worker = data;
+
+	return READ_ONCE(worker->dead) ||
+	       air_queue_has_event(&worker->queue);
+}
+
+/* air_worker_wait() - WAIT of a worker */
+int air_worker_wait(struct air_worker *worker, struct airunner_wait *arg,
+		    struct airunner_wait __user *uarg)
+{
+	struct airunner_event __user *events = u64_to_user_ptr(arg->events);
+	s64 timeout = arg->timeout_ns;
+	int ret;
+
+	if (arg->channel_id)
+		return -EINVAL;
+	ret = air_worker_reports(worker, u64_to_user_ptr(arg->reports),
+				 arg->nr_reports);
+	if (ret)
+		return ret;
+	/* Not again if a signal has this called again. */
+	arg->nr_reports = 0;
+
+	while (arg->nr_events) {
+		ret = READ_ONCE(worker->dead) ? -ESHUTDOWN :
+			air_worker_events(worker, events, arg->nr_events);
+		if (ret)
+			break;
+		ret = air_wait_time(&worker->queue.wq, air_worker_has_event,
+				    worker, &timeout);
+		if (ret)
+			break;
+	}
+	if (ret > 0) {
+		arg->nr_events = ret;
+		ret = 0;
+	} else if (ret == -ERESTARTSYS) {
+		arg->timeout_ns = timeout;
+	} else if (ret) {
+		arg->nr_events = 0;
+	}
+	if (copy_to_user(uarg, arg, sizeof(*arg)))
+		return -EFAULT;
+	return ret;
+}
