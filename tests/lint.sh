@@ -157,11 +157,12 @@ checkpatch() {
 			ignore+=,COMPLEX_MACRO,CAMELCASE,LINE_SPACING
 			ignore+=,LONG_LINE,PREFER_KERNEL_TYPES ;;
 		esac
-		# It leaves a cache where it is run.
+		# It leaves a cache where it is run, and goes by paths.
+		ln -sfn ../../kmod ../../include build/lint
 		(cd build/lint && perl "$src/scripts/checkpatch.pl" --no-tree \
 			--terse --quiet --no-summary --strict \
-			--ignore $ignore --file "../../$f" 2>/dev/null)
-	done | sed 's,^../../,,' >build/lint/checkpatch.log
+			--ignore $ignore --file "$f" 2>/dev/null)
+	done >build/lint/checkpatch.log
 	n=$(grep -cE 'ERROR|WARNING|CHECK' build/lint/checkpatch.log)
 	if [ "$n" = 0 ]; then
 		ok "checkpatch"
