@@ -11,6 +11,10 @@
  *	air_ring_fetch -> ... -> air_ring_complete -> air_ring_client_sleeps
  * Waiter (any thread of the client, each for its own index):
  *	air_ring_completed -> air_ring_collect
+ * Before sleeping, either side:
+ *	read the bell -> air_ring_arm_... -> look again -> sleep on the bell
+ *
+ * tests/model/ holds the models of all this.
  *
  * Ordering, in the terms of C11:
  *  - What a submission refers to happens-before its words: release at
@@ -80,6 +84,41 @@ static inline void air_ring_init(struct air_ring *r, void *region,
 	r->order = order;
 }
 
+/*
+ * The flags of a side that may sleep, read after everything this thread has
+ * stored before. @asym: the sleeper provides that order (membarrier), so the
+ * compiler is all that must be held back here. ThreadSanitizer is given an
+ * exchange instead of the fence.
+ */
+static inline uint32_t air_flags_after(uint32_t *flags, bool asym)
+{
+	if (asym) {
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		return air_load(flags, RELAXED);
+	}
+#ifdef AIR_TSAN
+	return __atomic_fetch_or(flags, 0, __ATOMIC_SEQ_CST);
+#else
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return air_load(flags, RELAXED);
+#endif
+}
+
+/*
+ * Say that this side is about to sleep, before everything it looks at from
+ * here on. It then looks once more, and sleeps only if there is still nothing.
+ * When the other side reads the flags without a fence (asym),
+ * membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) must follow before that look:
+ * one call serves all rings that were armed before it.
+ */
+static inline void air_flags_arm(uint32_t *flags, uint32_t bit)
+{
+	__atomic_fetch_or(flags, bit, __ATOMIC_SEQ_CST);
+#ifndef AIR_TSAN
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
 static inline uint64_t air_ring_slot(const struct air_ring *r, uint64_t index)
 {
 	return index & ((1ULL << r->order) - 1);
@@ -96,7 +135,7 @@ static inline uint64_t air_ring_slot(const struct air_ring *r, uint64_t index)
  */
 static inline void air_ring_advance(struct air_ring *r, uint8_t *collected)
 {
-	uint64_t head = air_load(&r->ctrl->cq_head, RELAXED);
+	__u64 head = air_load(&r->ctrl->cq_head, RELAXED);
 
 	while (air_load(&collected[air_ring_slot(r, head)], ACQUIRE) ==
 	       airunner_lap(head, r->order)) {
@@ -116,7 +155,7 @@ static inline bool air_ring_reserve(struct air_ring *r, uint8_t *collected,
 				    uint32_t n, uint64_t *index)
 {
 	uint64_t entries = 1ULL << r->order;
-	uint64_t tail = air_load(&r->ctrl->sq_tail, RELAXED);
+	__u64 tail = air_load(&r->ctrl->sq_tail, RELAXED);
 	bool advanced = false;
 
 	for (;;) {
@@ -168,11 +207,8 @@ static inline void air_ring_publish(struct air_ring *r, uint64_t index,
  */
 static inline bool air_ring_must_wake(struct air_ring *r, bool asym)
 {
-	if (asym)
-		__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	else
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	return air_load(&r->ctrl->sq_flags, RELAXED) & AIRUNNER_SQ_NEED_WAKEUP;
+	return air_flags_after(&r->ctrl->sq_flags, asym) &
+	       AIRUNNER_SQ_NEED_WAKEUP;
 }
 
 /*
@@ -194,6 +230,17 @@ static inline bool air_ring_cancel(struct air_ring *r, uint64_t index)
 }
 
 /* --------------------------------------------------------------- waiter */
+
+/*
+ * A waiter that is about to sleep: read cq_bell (or the module's sequence),
+ * arm, look at the completion once more, sleep while cq_bell is as read. In
+ * this order: whoever wakes clears the flag before it counts the bell, and so
+ * cannot clear one that was set by a waiter who misses the count.
+ */
+static inline void air_ring_arm_waiter(struct air_ring *r)
+{
+	air_flags_arm(&r->ctrl->cq_flags, AIRUNNER_CQ_NEED_WAKEUP);
+}
 
 /* Look once for the completion of @index; *@cqe is a copy. */
 static inline bool air_ring_completed(const struct air_ring *r, uint64_t index,
@@ -275,20 +322,41 @@ static inline void air_ring_complete(struct air_ring *r, uint64_t index,
  */
 static inline bool air_ring_client_sleeps(struct air_ring *r, bool asym)
 {
-	if (asym)
-		__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	else
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	return air_load(&r->ctrl->cq_flags, RELAXED) & AIRUNNER_CQ_NEED_WAKEUP;
+	return air_flags_after(&r->ctrl->cq_flags, asym) &
+	       AIRUNNER_CQ_NEED_WAKEUP;
+}
+
+/* What must precede the wake-up of the clients, whatever carries it. */
+static inline void air_ring_disarm_waiters(struct air_ring *r)
+{
+	__atomic_fetch_and(&r->ctrl->cq_flags, ~AIRUNNER_CQ_NEED_WAKEUP,
+			   __ATOMIC_SEQ_CST);
+}
+
+/*
+ * A consumer that is about to sleep; the same order as for a waiter. It
+ * disarms itself once it is awake.
+ */
+static inline void air_ring_arm_consumer(struct air_ring *r)
+{
+	air_flags_arm(&r->ctrl->sq_flags, AIRUNNER_SQ_NEED_WAKEUP);
+}
+
+static inline void air_ring_disarm_consumer(struct air_ring *r)
+{
+	__atomic_fetch_and(&r->ctrl->sq_flags, ~AIRUNNER_SQ_NEED_WAKEUP,
+			   __ATOMIC_RELAXED);
 }
 
 /*
  * A consumer that takes over a used ring needs no journal. Every slot whose
  * submission is one lap ahead of its completion is outstanding; @answer is
- * called for it and must complete it. Once none is, the completions' laps
- * show where the ring stands: they step down by one at the next index.
- * Submissions behind that index may have been answered already (a producer
- * had reserved the index but not yet published): a consumer skips what
+ * called for it and must complete it. Once none is, the next index is the
+ * first slot with the lowest lap among the completions: with all of them
+ * answered in order, laps step down by one there. Submissions behind it may
+ * have been answered (a producer had reserved that index but not yet
+ * published), in two laps of the ring: the laps before the step are one or two
+ * above the lowest, those behind it none or one. A consumer skips what
  * air_ring_answered() says, for one lap.
  *
  * Returns the next index (modulo 256 laps, which is all a consumer needs), or
@@ -301,13 +369,14 @@ static inline int64_t air_ring_recover(struct air_ring *r,
 {
 	uint64_t entries = 1ULL << r->order, next = 0;
 	uint8_t first = 0;
-	bool found = false;
+	int low = 0;
 
 	for (uint64_t s = 0; s < entries; s++) {
 		uint64_t w0 = air_load(&r->cq[s * AIRUNNER_CQE_WORDS], ACQUIRE);
 		uint8_t lap = airunner_word_lap(w0);
 		uint64_t index = ((uint64_t)lap << r->order) + s;
 		struct air_sqe sqe;
+		int step;
 
 		/* lap(index) is lap + 1: the submission after that completion */
 		if (air_ring_fetch(r, index, &sqe)) {
@@ -316,17 +385,24 @@ static inline int64_t air_ring_recover(struct air_ring *r,
 		}
 		if (s == 0)
 			first = lap;
-		if (!found && lap == (uint8_t)(first - 1)) {
-			next = ((uint64_t)lap << r->order) + s;
-			found = true;
-		} else if (lap != first &&
-			   !(found && lap == (uint8_t)(first - 1))) {
+		step = (int8_t)(uint8_t)(lap - first);
+		if (step < -2 || step > 2)
 			return -1;
+		if (step < low) {
+			low = step;
+			next = s;
 		}
 	}
-	if (!found)
-		next = (uint64_t)first << r->order;
-	return (int64_t)next;
+	for (uint64_t s = 0; s < entries; s++) {
+		uint64_t w0 =
+			air_load(&r->cq[s * AIRUNNER_CQE_WORDS], RELAXED);
+		int step = (int8_t)(uint8_t)(airunner_word_lap(w0) - first) -
+			   low - (s < next);
+
+		if (step < 0 || step > 1)
+			return -1;
+	}
+	return (int64_t)(((uint64_t)(uint8_t)(first + low) << r->order) + next);
 }
 
 /* Whether @index was answered before this consumer took over. */

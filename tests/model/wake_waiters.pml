@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Spin model of the waiters' sleep (libairunner/ring.h: client_sleeps,
+ * disarm_waiters, arm_waiter) on a machine with store buffers: several
+ * threads of a client, each waiting for a completion of its own, share one
+ * NEED_WAKEUP flag and one bell.
+ *
+ * The worker's stores pass through a buffer, as the producers' do in
+ * wake_consumer.pml, and -DASYM means the same with the roles changed: the
+ * worker does not fence, the waiter calls membarrier(2).
+ *
+ * Checked: no waiter sleeps for good with its completion written (an invalid
+ * end state).
+ */
+#define WAITERS	2
+#define ROUNDS	2
+
+byte submitted[WAITERS];	/* by each waiter, one at a time */
+byte buffered[WAITERS];		/* completions in the worker's store buffer */
+byte visible[WAITERS];		/* completions that all see */
+bit need_wakeup;
+byte bell;
+
+proctype store_buffer(byte w)
+{
+end:	do
+	:: atomic { buffered[w] > 0 -> buffered[w]--; visible[w]++ }
+	od
+}
+
+/* One buffer for each waiter's completions drains in any order: weaker than
+ * one for all. */
+inline drain()
+{
+	visible[0] = visible[0] + buffered[0];
+	buffered[0] = 0;
+	visible[1] = visible[1] + buffered[1];
+	buffered[1] = 0
+}
+
+proctype worker()
+{
+	byte done[WAITERS];
+
+	do
+	:: done[0] == ROUNDS && done[1] == ROUNDS -> break
+	:: atomic { submitted[0] > done[0] -> done[0]++; buffered[0]++ }
+	   goto wake
+	:: atomic { submitted[1] > done[1] -> done[1]++; buffered[1]++ }
+wake:
+#if !defined(ASYM) && !defined(BUG_WORKER_FENCE)
+	   buffered[0] == 0 && buffered[1] == 0;
+#endif
+	   if
+	   :: need_wakeup ->
+		/* locked operations, they drain */
+#ifdef BUG_BELL_FIRST
+		atomic { drain(); bell++ }
+		need_wakeup = 0
+#else
+		atomic { drain(); need_wakeup = 0 }
+		bell++
+#endif
+	   :: !need_wakeup
+	   fi
+	od
+}
+
+proctype waiter(byte w)
+{
+	byte n, before;
+
+	do
+	:: n == ROUNDS -> break
+	:: else ->
+		atomic { n++; submitted[w] = n }
+		do
+		:: visible[w] == n -> break
+		:: visible[w] < n ->
+#ifndef BUG_BELL_LATE
+			before = bell;
+#endif
+			need_wakeup = 1;
+#if defined(ASYM) && !defined(BUG_MEMBARRIER)
+			atomic { drain() }
+#endif
+			if
+#ifdef BUG_RECHECK
+			:: true ->
+#else
+			:: visible[w] == n
+			:: visible[w] < n ->
+#endif
+#ifdef BUG_BELL_LATE
+				before = bell;
+#endif
+				bell != before
+			fi;
+			before = 0
+		od
+	od
+}
+
+init {
+	atomic {
+		run store_buffer(0);
+		run store_buffer(1);
+		run worker();
+		run waiter(0);
+		run waiter(1)
+	}
+}
