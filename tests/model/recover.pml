@@ -12,7 +12,15 @@
  * Checked: no submission is completed twice, none is left out, and recovery
  * finds the lowest index without an answer.
  *
- * Each -DBUG_... takes one mechanism away; run.sh checks that Spin finds it.
+ * Each -DBUG_... takes one mechanism away, and Spin must find the error that
+ * this makes. tests/model.sh runs:
+ *
+ *	run: recover-0 -DBASE=28
+ *	run: recover-1 -DBASE=29
+ *	run: recover-2 -DBASE=30
+ *	run: recover-3 -DBASE=31
+ *	break: recover-two-laps -DBUG_TWO_LAPS
+ *	break: recover-no-skip -DBUG_SKIP
  */
 #define ENTRIES	4
 #define LAPS	8		/* 256 in the product; 3 neighbours must differ */

@@ -18,8 +18,19 @@
  * ring is not full for ever (no invalid end state), and once everything is
  * collected, head can catch up with tail.
  *
- * Each -DBUG_... takes one mechanism away. run.sh checks that Spin then finds
- * an error, so that the model is known to be able to fail.
+ * Each -DBUG_... takes one mechanism away, and Spin must find the error that
+ * this makes. tests/model.sh runs:
+ *
+ *	run: ring-producers -DPRODUCERS=2 -DCOLLECTORS=1 -DTOTAL=5 -DLAPS=2
+ *	run: ring-collectors -DPRODUCERS=1 -DCOLLECTORS=2 -DTOTAL=7 -DLAPS=3
+ *	run: ring-both -DPRODUCERS=2 -DCOLLECTORS=2 -DTOTAL=3 -DLAPS=2
+ *	run: ring-cancel -DPRODUCERS=1 -DCOLLECTORS=1 -DTOTAL=7 -DCANCEL
+ *	break: ring-torn -DBUG_TORN -DCOLLECTORS=1 -DTOTAL=5 -DLAPS=2
+ *	break: ring-no-lap -DBUG_NO_LAP -DCOLLECTORS=1 -DTOTAL=5 -DLAPS=2
+ *	break: ring-credit-at-fetch -DBUG_CREDIT -DCOLLECTORS=1 -DTOTAL=5 -DLAPS=2
+ *	break: ring-cqe-order -DBUG_CQE_ORDER -DCOLLECTORS=1 -DTOTAL=5 -DLAPS=2
+ *	break: ring-no-advance -DBUG_ADVANCE -DPRODUCERS=1 -DTOTAL=5 -DLAPS=2
+ *	break: ring-cancel-by-store -DBUG_CANCEL -DCANCEL -DPRODUCERS=1 -DCOLLECTORS=1
  */
 #define ENTRIES	2
 #ifndef LAPS

@@ -15,7 +15,17 @@
  * Checked: the consumer never sleeps for good with something published (it
  * would be an invalid end state), and everything is consumed.
  *
- * Each -DBUG_... takes one mechanism away; run.sh checks that Spin finds it.
+ * Each -DBUG_... takes one mechanism away, and Spin must find the error that
+ * this makes. tests/model.sh runs:
+ *
+ *	run: wake-consumer
+ *	run: wake-consumer-asym -DASYM
+ *	break: wake-consumer-no-producer-fence -DBUG_PRODUCER_FENCE
+ *	break: wake-consumer-no-consumer-fence -DBUG_CONSUMER_FENCE
+ *	break: wake-consumer-no-membarrier -DASYM -DBUG_MEMBARRIER
+ *	break: wake-consumer-no-recheck -DBUG_RECHECK
+ *	break: wake-consumer-asym-no-recheck -DASYM -DBUG_RECHECK
+ *	break: wake-consumer-bell-read-late -DBUG_BELL_LATE
  */
 #define PRODUCERS	2
 #define ITEMS		2	/* of each producer */

@@ -11,6 +11,18 @@
  *
  * Checked: no waiter sleeps for good with its completion written (an invalid
  * end state).
+ *
+ * Each -DBUG_... takes one mechanism away, and Spin must find the error that
+ * this makes. tests/model.sh runs:
+ *
+ *	run: wake-waiters
+ *	run: wake-waiters-asym -DASYM
+ *	break: wake-waiters-no-worker-fence -DBUG_WORKER_FENCE
+ *	break: wake-waiters-no-membarrier -DASYM -DBUG_MEMBARRIER
+ *	break: wake-waiters-bell-before-disarm -DBUG_BELL_FIRST
+ *	break: wake-waiters-no-recheck -DBUG_RECHECK
+ *	break: wake-waiters-asym-no-recheck -DASYM -DBUG_RECHECK
+ *	break: wake-waiters-bell-read-late -DBUG_BELL_LATE
  */
 #define WAITERS	2
 #define ROUNDS	2
