@@ -45,3 +45,9 @@ udevdir	:= $(DESTDIR)/etc/udev/rules.d
 unitdir	:= $(DESTDIR)/etc/systemd/system
 
 HEADERS	:= $(shell cd include && find airunner.h airunner -name '*.h')
+
+UDEV_RULES := $(wildcard kmod/*.rules)
+UNITS	:= $(wildcard ops/worker/daemon/*.service)
+LIBS	= $(wildcard $(B)/libairunner.a $(B)/libairunner.so*)
+PLUGINS	= $(wildcard $(B)/airunner-*.so)
+PYTHON_SRC := $(wildcard libairunner/python/airunner/*.py)

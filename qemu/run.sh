@@ -19,7 +19,7 @@
 # (group airunner), carol (not in it). `su alice -c '...'` works.
 #
 #	--smp N		CPUs (2)
-#	--mem MIB	memory (1024; debug 2048)
+#	--mem MIB	memory (1024)
 #	--timeout S	seconds the guest may take, boot included (180)
 #	--module-args S	parameters for airunner.ko
 #	--no-module	do not build or load airunner.ko
@@ -41,7 +41,7 @@ usage() { sed -n '4,/^$/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 [ $# -ge 1 ] || usage
 kernel=$1
 shift
-smp=2 mem= timeout=180 module_args= load_module=1 leak_check=1 append=
+smp=2 mem=1024 timeout=180 module_args= load_module=1 leak_check=1 append=
 logs= accel= files=()
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -61,9 +61,6 @@ while [ $# -gt 0 ]; do
 	shift
 done
 [ $# -gt 0 ] || usage
-if [ -z "$mem" ]; then
-	case $kernel in debug) mem=2048 ;; *) mem=1024 ;; esac
-fi
 
 # kvm_works: an answer good until the next boot of this machine. A /dev/kvm
 # that exists may still be unable to run anything (nested virtualisation), and
