@@ -163,32 +163,36 @@ debug() {
 }
 
 # known NAME KEY: what an earlier call found, unless the package lists have
-# changed since or KEY says otherwise (apt-cache takes seconds to ask).
+# changed since (apt-cache takes seconds to ask). KEY is part of the name.
 known() {
-	local memo=$CACHE/known-$1 dir
+	local memo=$CACHE/known-$1$2 dir
 	[ -e "$memo" ] && ! [ /var/lib/apt/lists -nt "$memo" ] || return 1
 	dir=$(cat "$memo")
-	case $dir in *$2) ;; *) return 1 ;; esac
 	[ -e "$dir/ok" ] && echo "$dir"
 }
 
-# find_kernel NAME KEY COMMAND...: the known one, or what COMMAND provides.
-find_kernel() {
+# provide NAME KEY COMMAND...: the known one, or what COMMAND makes. Whoever
+# only wants what is there already does not wait for a build in progress.
+provide() {
+	known "$1" "$2" || with_lock "$1" make_known "$@"
+}
+
+make_known() {
 	local name=$1 key=$2 dir
 	shift 2
+	# Another call may have made it while this one waited.
 	known "$name" "$key" && return
 	dir=$("$@")
-	echo "$dir" >"$CACHE/known-$name"
+	echo "$dir" >"$CACHE/known-$name$key"
 	echo "$dir"
 }
 
 mkdir -p "$CACHE"
 case ${1:-} in
-6.1)	with_lock "$1" find_kernel "$1" "" debian \
-		linux-image-amd64 linux-headers-amd64 ;;
-6.12)	with_lock "$1" find_kernel "$1" "" debian \
-		linux-image-6.12-cloud-amd64 linux-headers-6.12-cloud-amd64 ;;
-debug)	with_lock "$1" find_kernel "$1" "-$(config_hash)" debug ;;
+6.1)	provide "$1" "" debian linux-image-amd64 linux-headers-amd64 ;;
+6.12)	provide "$1" "" debian linux-image-6.12-cloud-amd64 \
+		linux-headers-6.12-cloud-amd64 ;;
+debug)	provide "$1" "-$(config_hash)" debug ;;
 source)	source_tree ;;
 *)	die "usage: qemu/kernel.sh $(echo $KERNELS | tr ' ' '|')" ;;
 esac
