@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The inside of a channel, and what its parts offer each other.
+ *
+ * A token is a ring index plus one. Beside each slot the library keeps, where
+ * no worker can write, what it must remember of the submission there (struct
+ * air_slot), and two bytes with the lap of an index: claimed, by whoever is to
+ * deliver its completion, and collected, after which the slot may be reused.
+ */
+#ifndef AIR_CHANNEL_H
+#define AIR_CHANNEL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <airunner.h>
+
+#include "libairunner/buffer.h"
+#include "libairunner/cache.h"
+#include "libairunner/device.h"
+#include "libairunner/ring.h"
+
+/* Nobody waits for it: the library collects it. */
+#define AIR_SLOT_DETACHED (1U << 24)
+/* The library's own: air_next() passes it by, a failure is not the user's. */
+#define AIR_SLOT_INTERNAL (1U << 25)
+#define AIR_SLOT_ID AIRUNNER_ID_MASK
+
+/**
+ * struct air_slot - what the library remembers of the submission in a slot
+ * @user_data: of the call
+ * @meta: AIR_SLOT_*, in the low bits the id of its word 0, in the high half the
+ *	epoch it was submitted in
+ */
+struct air_slot {
+	uint64_t user_data;
+	uint64_t meta;
+};
+
+/* What a submitter has to see to before it submits; ch->care. */
+#define AIR_CARE_DEFERRED (1U << 0)	/* ch->deferred is not empty */
+#define AIR_CARE_CUT (1U << 1)		/* the worker is gone */
+
+/**
+ * struct air_channel - see the groups
+ */
+struct air_channel {
+	/* What a submission reads: written rarely. */
+	struct air_ring ring;
+	struct air_slot *slots;
+	uint8_t *collected;
+	uint8_t *claimed;
+	uint64_t *freed;	/* bit a handle: freed, and not reused yet */
+	const struct air_transport_ops *ops;
+	struct air_device *dev;
+	uint32_t fork_generation;
+	uint32_t epoch;		/* ctrl.sq_epoch our descriptors belong to */
+	uint32_t care;
+	uint32_t n_freed;
+	bool asym;
+
+	/* High-water marks: index + 1 of the last of its kind. */
+	uint64_t unordered_end __attribute__((aligned(128)));
+	uint64_t detached_end;
+	uint32_t misses;	/* unsuccessful polls */
+
+	/* Set up once. */
+	void *priv __attribute__((aligned(128)));
+	struct air_mapping region;
+	air_executor executor;
+	uint64_t arena;		/* offset of the first descriptor record */
+	uint32_t arena_records;
+	struct air_list node;	/* in dev->channels */
+
+	/*
+	 * @lock protects the rest of this group. Nothing blocks under it but
+	 * registering buffers with a new worker.
+	 */
+	pthread_mutex_t lock;
+	uint64_t arena_used;	/* bit a record */
+	uint32_t arena_lost;	/* records in use for good */
+	pthread_cond_t arena_free;
+	uint64_t done;		/* all indices before it have completed */
+	uint64_t *handles;	/* bit a handle: in use */
+	uint32_t next_handle;
+	struct air_list buffers;
+	struct air_list limbo;
+	struct air_list deferred;
+	struct air_list descriptors;
+	uint64_t next_id;
+	struct air_cache_bins bins;	/* dev->lock */
+
+	/* First failure of a detached call. */
+	pthread_mutex_t error_lock;
+	bool has_error;
+	struct air_completion error;
+	char error_text[320];
+
+	/* One thread at a time acts as the dead worker, or replays. */
+	pthread_mutex_t answer_lock;
+	air_status cut;		/* AIR_OK while the worker is there */
+	bool broken;		/* the laps make no sense */
+	pthread_mutex_t replay_lock;
+};
+
+/* AIR_OK, AIR_FORKED. */
+air_status air_channel_usable(const struct air_channel *ch);
+
+/* ------------------------------------------------------------ submit.c */
+
+/*
+ * Submit without looking at ch->care. @slot_flags: AIR_SLOT_* for all. *@index
+ * is the first one's. AIR_FULL. The caller does not hold ch->lock, as making
+ * room may end in explaining a failure.
+ */
+air_status air_channel_submit(struct air_channel *ch,
+			      const struct air_call *calls, uint32_t n,
+			      uint32_t slot_flags, uint64_t *index);
+
+/* @index carries AIR_SLOT_DETACHED: sweeps must get as far as that. */
+void air_channel_detach(struct air_channel *ch, uint64_t index);
+
+/* The same with what room there is; may be called under ch->lock. */
+bool air_channel_try_submit(struct air_channel *ch,
+			    const struct air_call *calls, uint32_t n,
+			    uint32_t slot_flags, uint64_t *index);
+
+/* See to ch->care and to a changed epoch; AIR_NO_WORKER, AIR_CHANNEL_DEAD. */
+air_status air_channel_care(struct air_channel *ch);
+
+/* -------------------------------------------------------------- wait.c */
+
+static inline uint64_t air_channel_head(struct air_channel *ch)
+{
+	return air_load(&ch->ring.ctrl->cq_head, ACQUIRE);
+}
+
+static inline uint64_t air_channel_tail(struct air_channel *ch)
+{
+	return air_load(&ch->ring.ctrl->sq_tail, RELAXED);
+}
+
+/* Whether @index has been collected, or is about to be by somebody else. */
+bool air_channel_taken(struct air_channel *ch, uint64_t index);
+
+/* Whether @index has completed; it may have been collected. */
+bool air_channel_done(struct air_channel *ch, uint64_t index);
+
+/*
+ * Wait for the completion of @index without collecting it. AIR_BAD_TOKEN: it
+ * was collected by somebody else; AIR_TIMEOUT; AIR_CHANNEL_DEAD, AIR_RESET.
+ */
+air_status air_channel_await(struct air_channel *ch, uint64_t index,
+			     uint64_t deadline, struct air_cqe *cqe);
+
+/* The right to deliver @index: one caller gets it. */
+bool air_channel_claim(struct air_channel *ch, uint64_t index);
+
+/* Submit one call of the library's own and wait for it. */
+air_status air_channel_call(struct air_channel *ch, const struct air_call *call,
+			    struct air_cqe *cqe);
+
+/*
+ * Collect detached completions at the front of the ring; @all: wherever they
+ * are. True when any was.
+ */
+bool air_channel_sweep(struct air_channel *ch, bool all);
+
+/* --------------------------------------------------------------- cut.c */
+
+/*
+ * The worker is gone for good as far as this connection goes: submissions are
+ * answered @status from now on. The caller holds ch->answer_lock.
+ */
+void air_channel_cut(struct air_channel *ch, air_status status);
+
+/*
+ * Another worker has the ring: the library answers no more. Likewise. Those
+ * who submit still come by air_channel_care() until air_channel_mend().
+ */
+void air_channel_handed_over(struct air_channel *ch);
+void air_channel_mend(struct air_channel *ch);
+
+/* Say that and why the channel has ended: AIR_CHANNEL_DEAD or AIR_RESET. */
+air_status air_channel_ended(struct air_channel *ch);
+
+/* Answer what is outstanding if the channel is cut. No locks held. */
+void air_channel_answer(struct air_channel *ch);
+
+/* ----------------------------------------------------------- explain.c */
+
+/* The sentence for a completion that failed. */
+void air_channel_explain(struct air_channel *ch, uint64_t index,
+			 uint64_t meta, const struct air_cqe *cqe);
+
+/* -------------------------------------------------------- descriptor.c */
+
+/* Make the descriptors again that a new worker does not have. */
+air_status air_descriptor_replay(struct air_channel *ch);
+void air_descriptor_destroy_all(struct air_channel *ch);
+
+#endif /* AIR_CHANNEL_H */

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The way into the ring.
+ */
+#include <string.h>
+
+#include <airunner.h>
+
+#include "libairunner/channel.h"
+#include "libairunner/error.h"
+
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+#define CALL_FLAGS \
+	(AIR_CALL_UNORDERED | AIR_CALL_BARRIER | AIR_CALL_DETACHED)
+
+_Static_assert(AIR_CALL_UNORDERED == AIRUNNER_SQE_UNORDERED &&
+		       AIR_CALL_BARRIER == AIRUNNER_SQE_BARRIER,
+	       "calls carry the ring's own flags");
+
+/*
+ * What a reference to a freed buffer is replaced by: no buffer ever has this
+ * handle, so the worker refuses the operand, although the memory behind the
+ * old one may still be registered, in the cache.
+ */
+#define HANDLE_FREED (AIRUNNER_HANDLE_NONE - 1)
+
+static uint64_t without_freed(const struct air_channel *ch, uint64_t payload)
+{
+	uint32_t handle = airunner_ref_handle(payload);
+
+	if (!(air_load(&ch->freed[handle / 64], RELAXED) >> handle % 64 & 1))
+		return payload;
+	return airunner_ref(HANDLE_FREED, airunner_ref_offset(payload));
+}
+
+/* A high-water mark; others may raise it at the same moment. */
+static void raise_mark(uint64_t *mark, uint64_t to)
+{
+	uint64_t old = air_load(mark, RELAXED);
+
+	while (old < to && !__atomic_compare_exchange_n(mark, &old, to, true,
+							__ATOMIC_RELAXED,
+							__ATOMIC_RELAXED))
+		;
+}
+
+void air_channel_detach(struct air_channel *ch, uint64_t index)
+{
+	raise_mark(&ch->detached_end, index + 1);
+}
+
+static inline void put(struct air_channel *ch, const struct air_call *call,
+		       uint32_t slot_flags, uint64_t index)
+{
+	struct air_slot *slot = &ch->slots[air_ring_slot(&ch->ring, index)];
+	struct air_sqe sqe;
+
+	memcpy(sqe.word, call->word, sizeof(sqe.word));
+	sqe.word[0] |= (uint64_t)(call->flags & AIRUNNER_SQE_FLAGS) << 8 |
+		       (uint64_t)call->timeout_ms << 16;
+	if (unlikely(call->flags)) {
+		if (call->flags & AIR_CALL_DETACHED)
+			slot_flags |= AIR_SLOT_DETACHED;
+		if (call->flags & AIR_CALL_UNORDERED)
+			raise_mark(&ch->unordered_end, index + 1);
+	}
+	if (unlikely(slot_flags & AIR_SLOT_DETACHED))
+		air_channel_detach(ch, index);
+	if (unlikely(air_load(&ch->n_freed, RELAXED)) &&
+	    airunner_sqe_opcode(sqe.word[0]) == AIRUNNER_OP_EXEC) {
+		for (int i = AIRUNNER_WORD_OPERAND;
+		     i <= AIRUNNER_WORD_WORKSPACE; i++)
+			sqe.word[i] = without_freed(ch, sqe.word[i]);
+	}
+	/* Whoever sees the completion sees these: they precede the words. */
+	air_store(&slot->user_data, call->user_data, RELAXED);
+	air_store(&slot->meta,
+		  airunner_sqe_id(sqe.word[0]) | slot_flags |
+			  (uint64_t)air_load(&ch->epoch, RELAXED) << 32,
+		  RELAXED);
+	air_ring_publish(&ch->ring, index, &sqe);
+}
+
+static void wake(struct air_channel *ch)
+{
+	if (ch->ops->doorbell(ch, false) != AIR_OK)
+		air_channel_answer(ch);
+}
+
+static inline void fill(struct air_channel *ch, const struct air_call *calls,
+			uint32_t n, uint32_t slot_flags, uint64_t first)
+{
+	for (uint32_t i = 0; i < n; i++)
+		put(ch, &calls[i], slot_flags, first + i);
+	if (unlikely(air_ring_must_wake(&ch->ring, ch->asym)))
+		wake(ch);
+}
+
+bool air_channel_try_submit(struct air_channel *ch,
+			    const struct air_call *calls, uint32_t n,
+			    uint32_t slot_flags, uint64_t *index)
+{
+	if (!air_ring_reserve(&ch->ring, ch->collected, n, index))
+		return false;
+	fill(ch, calls, n, slot_flags, *index);
+	return true;
+}
+
+air_status air_channel_submit(struct air_channel *ch,
+			      const struct air_call *calls, uint32_t n,
+			      uint32_t slot_flags, uint64_t *index)
+{
+	uint64_t first;
+
+	if (unlikely(!air_ring_reserve(&ch->ring, ch->collected, n, &first))) {
+		if (!air_channel_sweep(ch, false) ||
+		    !air_ring_reserve(&ch->ring, ch->collected, n, &first))
+			return air_error_static(
+				AIR_FULL,
+				"the ring is full: collect completions first");
+	}
+	fill(ch, calls, n, slot_flags, first);
+	*index = first;
+	return AIR_OK;
+}
+
+air_status air_channel_care(struct air_channel *ch)
+{
+	uint32_t care = air_load(&ch->care, ACQUIRE);
+
+	if (care & AIR_CARE_CUT) {
+		air_status status;
+
+		air_channel_answer(ch);
+		if (!ch->ops->revive)
+			return air_channel_ended(ch);
+		status = ch->ops->revive(ch->dev);
+		if (status != AIR_OK)
+			return status;
+		if (air_load(&ch->broken, RELAXED))
+			return air_error_static(
+				AIR_CHANNEL_DEAD,
+				"the channel's rings make no sense any more");
+	}
+	if (air_load(&ch->ring.ctrl->sq_epoch, ACQUIRE) !=
+	    air_load(&ch->epoch, RELAXED)) {
+		air_status status = air_descriptor_replay(ch);
+
+		if (status != AIR_OK)
+			return status;
+	}
+	if (care & AIR_CARE_DEFERRED) {
+		air_channel_sweep(ch, false);
+		pthread_mutex_lock(&ch->lock);
+		air_deferred_flush(ch);
+		pthread_mutex_unlock(&ch->lock);
+	}
+	return AIR_OK;
+}
+
+static air_status refuse_calls(const struct air_call *calls, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (calls[i].flags & ~CALL_FLAGS)
+			return air_error_set(AIR_BAD_FLAGS,
+					     "call %u: unknown flags 0x%x", i,
+					     calls[i].flags & ~CALL_FLAGS);
+		if (calls[i].reserved)
+			return air_error_set(AIR_BAD_RESERVED,
+					     "call %u: reserved is %u, not 0",
+					     i, calls[i].reserved);
+	}
+	return AIR_OK;
+}
+
+air_status air_submit(air_channel *ch, const struct air_call *calls,
+		      uint32_t n, air_token *first)
+{
+	uint32_t flags = 0;
+	air_status status;
+	uint64_t index;
+
+	if (unlikely(!ch || !calls))
+		return air_error_set(AIR_BAD_ARGUMENT, "air_submit: %s is NULL",
+				     ch ? "calls" : "channel");
+	status = air_channel_usable(ch);
+	if (unlikely(status != AIR_OK))
+		return status;
+	if (unlikely(!n || n > air_channel_entries(ch)))
+		return air_error_set(
+			AIR_BAD_ARGUMENT,
+			"air_submit: %u calls; 1 to %u (the ring) can be submitted at once",
+			n, air_channel_entries(ch));
+	for (uint32_t i = 0; i < n; i++)
+		flags |= (calls[i].flags & ~CALL_FLAGS) | calls[i].reserved;
+	if (unlikely(flags))
+		return refuse_calls(calls, n);
+	if (unlikely(air_load(&ch->care, RELAXED) ||
+		     air_load(&ch->ring.ctrl->sq_epoch, RELAXED) !=
+			     air_load(&ch->epoch, RELAXED))) {
+		status = air_channel_care(ch);
+		if (status != AIR_OK)
+			return status;
+	}
+	status = air_channel_submit(ch, calls, n, 0, &index);
+	if (status == AIR_OK && first)
+		*first = index + 1;
+	return status;
+}
+
+void air_prepare_nop(struct air_call *call)
+{
+	memset(call, 0, sizeof(*call));
+	call->word[0] = airunner_sqe_head(AIRUNNER_OP_NOP, 0, 0, 0);
+}

@@ -1,0 +1,726 @@
+// SPDX-License-Identifier: MIT
+/*
+ * "unix:PATH": airunnerd behind a socket, no module needed. wire.h has the
+ * protocol.
+ *
+ * Sleeping: of the threads that wait on one channel one, the leader, polls the
+ * bell; the others wait for the leader. A byte on the bell is thus read by one
+ * thread and wakes them all, and none is lost.
+ *
+ * When the daemon dies, sockets say so: the thread that notices cuts its
+ * channel, and what was outstanding is answered by the library. The next
+ * submission reaches for a restarted daemon, which gets every channel of the
+ * device, with its buffers; descriptors follow by ctrl.sq_epoch.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <airunner.h>
+
+#include "libairunner/channel.h"
+#include "libairunner/clock.h"
+#include "libairunner/error.h"
+#include "libairunner/wire.h"
+
+/* A daemon that does not answer a request for so long is as good as dead. */
+#define ANSWER_MS 30000
+/* Where nobody listens, asking again at once is of no use. */
+#define RETRY_NS 10000000u
+
+/**
+ * struct unix_device - the control connection
+ * @lock: one request at a time; protects all
+ * @fd: -1 while there is none
+ * @seq: of the last request
+ * @last_channel: number of the newest channel
+ * @retry_at: not to be tried again before
+ */
+struct unix_device {
+	pthread_mutex_t lock;
+	struct sockaddr_un addr;
+	int fd;
+	uint32_t seq;
+	uint32_t last_channel;
+	uint64_t retry_at;
+};
+
+/**
+ * struct unix_channel - what the transport adds to a channel
+ * @number: names it on the wire
+ * @bell: our end; stays the same descriptor for the channel's life
+ * @connection: counts the daemons that have had it; protected by answer_lock
+ * @lock: protects the rest
+ * @leader: somebody polls the bell
+ * @wakes: counts what came over it
+ * @notify: our end of the pair for air_channel_fd(), -1 before
+ */
+struct unix_channel {
+	uint32_t number;
+	int bell;
+	uint32_t connection;
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	bool leader;
+	uint64_t wakes;
+	int notify;
+};
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/* ------------------------------------------------------------- messages */
+
+static bool send_message(int fd, const struct air_wire_msg *msg,
+			 const int *fds, unsigned int n)
+{
+	struct iovec iov = {
+		.iov_base = (void *)(uintptr_t)msg,
+		.iov_len = sizeof(*msg),
+	};
+	union {
+		struct cmsghdr align;
+		char buf[CMSG_SPACE(AIR_WIRE_MAX_FDS * sizeof(int))];
+	} control;
+	struct msghdr hdr = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t r;
+
+	if (n) {
+		struct cmsghdr *c;
+
+		memset(&control, 0, sizeof(control));
+		hdr.msg_control = control.buf;
+		hdr.msg_controllen = CMSG_SPACE(n * sizeof(int));
+		c = CMSG_FIRSTHDR(&hdr);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(n * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, n * sizeof(int));
+	}
+	do {
+		r = sendmsg(fd, &hdr, MSG_NOSIGNAL);
+	} while (r < 0 && errno == EINTR);
+	return r == (ssize_t)sizeof(*msg);
+}
+
+static bool receive_answer(int fd, uint32_t seq, struct air_wire_msg *msg)
+{
+	uint64_t deadline = air_now() + ANSWER_MS * UINT64_C(1000000);
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	ssize_t r;
+	int n;
+
+	do {
+		int64_t left = air_remaining(deadline);
+
+		n = poll(&p, 1, (int)(left / 1000000 + 1));
+		if (n == 0 || !left)
+			return false;
+	} while (n < 0 && errno == EINTR);
+	do {
+		r = recv(fd, msg, sizeof(*msg), 0);
+	} while (r < 0 && errno == EINTR);
+	return r == (ssize_t)sizeof(*msg) && msg->magic == AIR_WIRE_MAGIC &&
+	       msg->seq == seq;
+}
+
+/*
+ * Ask on @fd and wait for the answer, which *@msg becomes. The caller holds
+ * the device's lock. AIR_WORKER_DIED: there was none.
+ */
+static air_status ask_on(struct unix_device *ud, int fd,
+			 struct air_wire_msg *msg, const int *fds,
+			 unsigned int n)
+{
+	uint32_t seq = ++ud->seq;
+
+	msg->magic = AIR_WIRE_MAGIC;
+	msg->seq = seq;
+	if (fd < 0 || !send_message(fd, msg, fds, n) ||
+	    !receive_answer(fd, seq, msg))
+		return air_error_set(AIR_WORKER_DIED,
+				     "the daemon behind %s does not answer",
+				     ud->addr.sun_path);
+	if (msg->status == AIR_OK)
+		return AIR_OK;
+	msg->text[sizeof(msg->text) - 1] = '\0';
+	return air_error_set((air_status)msg->status, "%s",
+			     msg->text[0] ?
+				     msg->text :
+				     air_status_string(
+					     (air_status)msg->status));
+}
+
+static air_status ask(struct unix_device *ud, struct air_wire_msg *msg,
+		      const int *fds, unsigned int n)
+{
+	air_status status;
+
+	pthread_mutex_lock(&ud->lock);
+	status = ask_on(ud, ud->fd, msg, fds, n);
+	pthread_mutex_unlock(&ud->lock);
+	return status;
+}
+
+/* --------------------------------------------------------------- device */
+
+static air_status connect_error(struct unix_device *ud)
+{
+	const char *path = ud->addr.sun_path;
+
+	switch (errno) {
+	case EACCES:
+	case EPERM:
+		return air_error_set(AIR_PERMISSION,
+				     "%s: %s (is the user in the socket's group?)",
+				     path, strerror(errno));
+	case ENOENT:
+	case ECONNREFUSED:
+		return air_error_set(AIR_NO_DEVICE,
+				     "%s: %s (is airunnerd running?)", path,
+				     strerror(errno));
+	case EPROTOTYPE:
+		return air_error_set(AIR_NO_DEVICE,
+				     "%s: not airunnerd's socket", path);
+	default:
+		return air_error_set(AIR_SYSTEM, "%s: %s", path,
+				     strerror(errno));
+	}
+}
+
+/* A new connection with hello said: *@out is its descriptor. */
+static air_status reach(struct unix_device *ud, int *out)
+{
+	struct air_wire_msg msg = {
+		.type = AIR_WIRE_HELLO,
+		.abi_major = AIRUNNER_ABI_MAJOR,
+		.abi_minor = AIRUNNER_ABI_MINOR,
+	};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	air_status status;
+
+	if (fd < 0)
+		return air_error_set(AIR_SYSTEM, "socket: %s", strerror(errno));
+	if (connect(fd, (struct sockaddr *)&ud->addr, sizeof(ud->addr))) {
+		status = connect_error(ud);
+		goto fail;
+	}
+	status = ask_on(ud, fd, &msg, NULL, 0);
+	if (status != AIR_OK)
+		goto fail;
+	if (msg.abi_major != AIRUNNER_ABI_MAJOR) {
+		status = air_error_set(
+			AIR_ABI,
+			"%s: the daemon's ABI is %u.%u, this library's %u.%u",
+			ud->addr.sun_path, msg.abi_major, msg.abi_minor,
+			AIRUNNER_ABI_MAJOR, AIRUNNER_ABI_MINOR);
+		goto fail;
+	}
+	*out = fd;
+	return AIR_OK;
+fail:
+	close(fd);
+	return status;
+}
+
+static air_status unix_open(struct air_device *dev, const char *where,
+			    const struct air_device_options *options)
+{
+	struct unix_device *ud;
+	air_status status;
+
+	if (!*where || strlen(where) >= sizeof(ud->addr.sun_path))
+		return air_error_set(
+			AIR_BAD_ARGUMENT,
+			"\"unix:%s\": the path must have 1 to %zu characters",
+			where, sizeof(ud->addr.sun_path) - 1);
+	ud = calloc(1, sizeof(*ud));
+	if (!ud)
+		return air_error_static(AIR_NO_MEMORY,
+					"no memory for a device");
+	pthread_mutex_init(&ud->lock, NULL);
+	ud->addr.sun_family = AF_UNIX;
+	strcpy(ud->addr.sun_path, where);
+	status = reach(ud, &ud->fd);
+	if (status != AIR_OK) {
+		pthread_mutex_destroy(&ud->lock);
+		free(ud);
+		/* To an opener there is no difference. */
+		return status == AIR_WORKER_DIED ? AIR_NO_DEVICE : status;
+	}
+	dev->priv = ud;
+	return AIR_OK;
+}
+
+static void unix_close(struct air_device *dev)
+{
+	struct unix_device *ud = dev->priv;
+
+	close_fd(&ud->fd);
+	pthread_mutex_destroy(&ud->lock);
+	free(ud);
+}
+
+static air_status unix_caps(struct air_device *dev, air_executor executor,
+			    struct air_backend_caps *caps)
+{
+	struct air_wire_msg msg = {
+		.type = AIR_WIRE_CAPS,
+		.executor = executor,
+	};
+	air_status status = ask(dev->priv, &msg, NULL, 0);
+
+	if (status != AIR_OK)
+		return status;
+	*caps = msg.caps;
+	caps->size = sizeof(*caps);
+	caps->name[sizeof(caps->name) - 1] = '\0';
+	return AIR_OK;
+}
+
+/* -------------------------------------------------------------- channel */
+
+/*
+ * Hand the channel to whoever is at the other end of @fd. The bell keeps its
+ * number, so that a thread that still polls the old one does not find itself
+ * with somebody else's file.
+ */
+static air_status hand_over(struct unix_device *ud, int fd,
+			    struct air_channel *ch)
+{
+	struct unix_channel *uc = ch->priv;
+	struct air_wire_msg msg = {
+		.type = AIR_WIRE_BUILD_CHANNEL,
+		.channel = uc->number,
+		.order = ch->ring.order,
+		.length = ch->region.size,
+	};
+	int pair[2], fds[2];
+	air_status status;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		return air_error_set(AIR_SYSTEM, "socketpair: %s",
+				     strerror(errno));
+	fds[0] = ch->region.fd;
+	fds[1] = pair[1];
+	status = ask_on(ud, fd, &msg, fds, 2);
+	close_fd(&pair[1]);
+	if (status == AIR_OK && uc->bell < 0) {
+		uc->bell = pair[0];
+		return AIR_OK;
+	}
+	if (status == AIR_OK && dup3(pair[0], uc->bell, O_CLOEXEC) < 0)
+		status = air_error_set(AIR_SYSTEM, "dup3: %s", strerror(errno));
+	close_fd(&pair[0]);
+	return status;
+}
+
+static air_status unix_channel_build(struct air_channel *ch,
+				     const struct air_channel_options *o)
+{
+	struct unix_device *ud = ch->dev->priv;
+	struct unix_channel *uc = calloc(1, sizeof(*uc));
+	pthread_condattr_t attr;
+	air_status status;
+
+	if (!uc)
+		return air_error_static(AIR_NO_MEMORY,
+					"no memory for a channel");
+	uc->bell = -1;
+	uc->notify = -1;
+	pthread_mutex_init(&uc->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&uc->cond, &attr);
+	pthread_condattr_destroy(&attr);
+	ch->priv = uc;
+
+	pthread_mutex_lock(&ud->lock);
+	uc->number = ++ud->last_channel;
+	status = hand_over(ud, ud->fd, ch);
+	pthread_mutex_unlock(&ud->lock);
+	if (status != AIR_OK) {
+		pthread_cond_destroy(&uc->cond);
+		pthread_mutex_destroy(&uc->lock);
+		free(uc);
+	}
+	return status;
+}
+
+static void unix_channel_destroy(struct air_channel *ch)
+{
+	struct unix_channel *uc = ch->priv;
+	struct air_wire_msg msg = {
+		.type = AIR_WIRE_DESTROY_CHANNEL,
+		.channel = uc->number,
+	};
+
+	/* A daemon that is gone has let go as well. */
+	if (ch->cut == AIR_OK)
+		ask(ch->dev->priv, &msg, NULL, 0);
+	close_fd(&uc->bell);
+	close_fd(&uc->notify);
+	pthread_cond_destroy(&uc->cond);
+	pthread_mutex_destroy(&uc->lock);
+	free(uc);
+}
+
+/* -------------------------------------------------------------- buffers */
+
+static air_status register_on(struct unix_device *ud, int fd,
+			      struct air_channel *ch, struct air_buffer *buf)
+{
+	struct unix_channel *uc = ch->priv;
+	struct air_wire_msg msg = {
+		.type = AIR_WIRE_REGISTER_BUFFER,
+		.channel = uc->number,
+		.handle = buf->handle,
+		.length = buf->mapping.size,
+	};
+
+	return ask_on(ud, fd, &msg, &buf->mapping.fd, 1);
+}
+
+static air_status unix_buffer_register(struct air_channel *ch,
+				       struct air_buffer *buf)
+{
+	struct unix_device *ud = ch->dev->priv;
+	air_status status;
+
+	pthread_mutex_lock(&ud->lock);
+	status = register_on(ud, ud->fd, ch, buf);
+	pthread_mutex_unlock(&ud->lock);
+	return status;
+}
+
+/* ------------------------------------------------------------- wake-ups */
+
+/*
+ * The bell of connection number @connection is dead. If that is still the one
+ * the channel uses, its worker is gone.
+ */
+static air_status bell_is_dead(struct air_channel *ch, uint32_t connection)
+{
+	struct unix_channel *uc = ch->priv;
+	air_status status = AIR_OK;
+
+	pthread_mutex_lock(&ch->answer_lock);
+	if (uc->connection == connection) {
+		air_channel_cut(ch, AIR_WORKER_DIED);
+		status = AIR_WORKER_DIED;
+	}
+	pthread_mutex_unlock(&ch->answer_lock);
+	return status;
+}
+
+static air_status unix_doorbell(struct air_channel *ch, bool watch)
+{
+	struct unix_channel *uc = ch->priv;
+	uint32_t connection = air_load(&uc->connection, ACQUIRE);
+	char byte = watch ? AIR_WIRE_BELL_WATCH : AIR_WIRE_BELL_WORK;
+	ssize_t r;
+
+	do {
+		r = send(uc->bell, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	} while (r < 0 && errno == EINTR);
+	/* A full socket: it has bells enough to wake up by. */
+	if (r == 1 || errno == EAGAIN || errno == EWOULDBLOCK)
+		return AIR_OK;
+	return bell_is_dead(ch, connection);
+}
+
+static uint64_t unix_sleep_begin(struct air_channel *ch)
+{
+	struct unix_channel *uc = ch->priv;
+
+	return air_load(&uc->wakes, ACQUIRE);
+}
+
+static void to_timespec(struct timespec *ts, uint64_t ns)
+{
+	ts->tv_sec = (time_t)(ns / 1000000000u);
+	ts->tv_nsec = (long)(ns % 1000000000u);
+}
+
+/* Wait at the bell. *@rang: something came. False: it is dead. */
+static bool listen_to(int bell, uint64_t deadline, bool *rang)
+{
+	struct pollfd p = { .fd = bell, .events = POLLIN };
+	struct timespec ts, *left = NULL;
+	char bytes[256];
+	ssize_t r;
+
+	*rang = false;
+	if (deadline != UINT64_MAX) {
+		to_timespec(&ts, (uint64_t)air_remaining(deadline));
+		left = &ts;
+	}
+	if (ppoll(&p, 1, left, NULL) <= 0)
+		return true;
+	r = recv(bell, bytes, sizeof(bytes), MSG_DONTWAIT);
+	if (r > 0)
+		*rang = true;
+	return r > 0 || (r < 0 && (errno == EAGAIN || errno == EWOULDBLOCK ||
+				   errno == EINTR));
+}
+
+static air_status unix_sleep(struct air_channel *ch, uint64_t seq,
+			     uint64_t deadline)
+{
+	struct unix_channel *uc = ch->priv;
+	uint32_t connection = air_load(&uc->connection, ACQUIRE);
+	bool alive, rang;
+
+	pthread_mutex_lock(&uc->lock);
+	if (uc->leader || uc->wakes != seq) {
+		struct timespec ts;
+
+		if (uc->wakes == seq && deadline == UINT64_MAX) {
+			pthread_cond_wait(&uc->cond, &uc->lock);
+		} else if (uc->wakes == seq) {
+			to_timespec(&ts, deadline);
+			pthread_cond_timedwait(&uc->cond, &uc->lock, &ts);
+		}
+		pthread_mutex_unlock(&uc->lock);
+		return air_load(&ch->cut, ACQUIRE);
+	}
+	uc->leader = true;
+	pthread_mutex_unlock(&uc->lock);
+
+	alive = listen_to(uc->bell, deadline, &rang);
+
+	/* Cut before the others are woken: they look at that. */
+	if (!alive)
+		bell_is_dead(ch, connection);
+	pthread_mutex_lock(&uc->lock);
+	uc->leader = false;
+	if (rang || !alive)
+		air_store(&uc->wakes, uc->wakes + 1, RELEASE);
+	/* Also after a time-out: one of them must lead now. */
+	pthread_cond_broadcast(&uc->cond);
+	pthread_mutex_unlock(&uc->lock);
+	return air_load(&ch->cut, ACQUIRE);
+}
+
+static air_status unix_check(struct air_channel *ch)
+{
+	struct unix_channel *uc = ch->priv;
+	uint32_t connection = air_load(&uc->connection, ACQUIRE);
+	char byte;
+	ssize_t r = recv(uc->bell, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+
+	if (r > 0 || (r < 0 && (errno == EAGAIN || errno == EWOULDBLOCK ||
+				errno == EINTR)))
+		return AIR_OK;
+	return bell_is_dead(ch, connection);
+}
+
+static bool unix_served(struct air_channel *ch)
+{
+	return unix_check(ch) == AIR_OK && air_load(&ch->cut, ACQUIRE) == AIR_OK;
+}
+
+/* ------------------------------------------------- air_channel_fd() */
+
+static air_status add_notify(struct unix_device *ud, int fd,
+			     struct air_channel *ch)
+{
+	struct unix_channel *uc = ch->priv;
+	struct air_wire_msg msg = {
+		.type = AIR_WIRE_ADD_NOTIFY,
+		.channel = uc->number,
+	};
+	air_status status;
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+		return air_error_set(AIR_SYSTEM, "socketpair: %s",
+				     strerror(errno));
+	status = ask_on(ud, fd, &msg, &pair[1], 1);
+	close_fd(&pair[1]);
+	if (status == AIR_OK && uc->notify < 0) {
+		uc->notify = pair[0];
+		return AIR_OK;
+	}
+	if (status == AIR_OK && dup3(pair[0], uc->notify, O_CLOEXEC) < 0)
+		status = air_error_set(AIR_SYSTEM, "dup3: %s", strerror(errno));
+	close_fd(&pair[0]);
+	return status;
+}
+
+static air_status unix_notify_fd(struct air_channel *ch, int *fd)
+{
+	struct unix_device *ud = ch->dev->priv;
+	struct unix_channel *uc = ch->priv;
+	air_status status = AIR_OK;
+
+	pthread_mutex_lock(&ud->lock);
+	if (uc->notify < 0)
+		status = add_notify(ud, ud->fd, ch);
+	if (status == AIR_OK)
+		*fd = uc->notify;
+	pthread_mutex_unlock(&ud->lock);
+	return status;
+}
+
+static void unix_notify_clear(struct air_channel *ch)
+{
+	struct unix_channel *uc = ch->priv;
+	char bytes[256];
+
+	while (uc->notify >= 0 &&
+	       recv(uc->notify, bytes, sizeof(bytes), MSG_DONTWAIT) ==
+		       (ssize_t)sizeof(bytes))
+		;
+}
+
+/* ------------------------------------------------------- another daemon */
+
+/*
+ * Give the channel to the new daemon. Everything that was outstanding with the
+ * old one has its answer before that; from then on the library must not answer
+ * any more.
+ */
+static air_status revive_channel(struct unix_device *ud, int fd,
+				 struct air_channel *ch)
+{
+	struct unix_channel *uc = ch->priv;
+	air_status status;
+
+	pthread_mutex_lock(&ch->answer_lock);
+	air_channel_cut(ch, AIR_WORKER_DIED);
+	pthread_mutex_unlock(&ch->answer_lock);
+	air_channel_answer(ch);
+	if (air_load(&ch->broken, RELAXED))
+		return AIR_OK;
+
+	pthread_mutex_lock(&ch->answer_lock);
+	status = hand_over(ud, fd, ch);
+	if (status == AIR_OK && uc->notify >= 0)
+		status = add_notify(ud, fd, ch);
+	if (status == AIR_OK) {
+		air_store(&uc->connection, uc->connection + 1, RELEASE);
+		air_channel_handed_over(ch);
+	}
+	pthread_mutex_unlock(&ch->answer_lock);
+	return status;
+}
+
+typedef air_status (*channel_fn)(struct unix_device *ud, int fd,
+				 struct air_channel *ch);
+
+static air_status each_channel(struct air_device *dev, int fd, channel_fn fn)
+{
+	struct air_list *pos, *next;
+	air_status status = AIR_OK;
+
+	air_list_each(pos, next, &dev->channels) {
+		status = fn(dev->priv, fd,
+			    air_list_entry(pos, struct air_channel, node));
+		if (status != AIR_OK)
+			break;
+	}
+	return status;
+}
+
+/* AIR_PENDING: one is cut, no need to look at the others. */
+static air_status is_cut(struct unix_device *ud, int fd, struct air_channel *ch)
+{
+	return air_load(&ch->care, ACQUIRE) & AIR_CARE_CUT ? AIR_PENDING :
+							     AIR_OK;
+}
+
+static air_status register_buffers(struct unix_device *ud, int fd,
+				   struct air_channel *ch)
+{
+	air_status status;
+
+	if (air_load(&ch->broken, RELAXED))
+		return AIR_OK;
+	pthread_mutex_lock(&ch->lock);
+	status = air_buffer_register_all(ch);
+	pthread_mutex_unlock(&ch->lock);
+	return status;
+}
+
+static air_status mend(struct unix_device *ud, int fd, struct air_channel *ch)
+{
+	if (!air_load(&ch->broken, RELAXED))
+		air_channel_mend(ch);
+	return AIR_OK;
+}
+
+static air_status reach_again(struct air_device *dev)
+{
+	struct unix_device *ud = dev->priv;
+	air_status status;
+	int fd;
+
+	if (air_now() < ud->retry_at)
+		return air_error_set(AIR_NO_WORKER,
+				     "the daemon behind %s is gone",
+				     ud->addr.sun_path);
+	status = reach(ud, &fd);
+	if (status != AIR_OK) {
+		ud->retry_at = air_now() + RETRY_NS;
+		return air_error_set(AIR_NO_WORKER,
+				     "the daemon is gone and not back yet: %s",
+				     air_last_error());
+	}
+	close_fd(&ud->fd);
+	ud->fd = fd;
+	return each_channel(dev, fd, revive_channel);
+}
+
+static air_status unix_revive(struct air_device *dev)
+{
+	struct unix_device *ud = dev->priv;
+	air_status status = AIR_OK;
+
+	pthread_mutex_lock(&dev->lock);
+	if (each_channel(dev, -1, is_cut) == AIR_OK)
+		goto out;
+	pthread_mutex_lock(&ud->lock);
+	status = reach_again(dev);
+	pthread_mutex_unlock(&ud->lock);
+	if (status == AIR_OK)
+		status = each_channel(dev, -1, register_buffers);
+	/* Until now every submitter came here to wait for it. */
+	if (status == AIR_OK)
+		status = each_channel(dev, -1, mend);
+	if (status == AIR_WORKER_DIED)
+		status = AIR_NO_WORKER;
+out:
+	pthread_mutex_unlock(&dev->lock);
+	return status;
+}
+
+const struct air_transport_ops air_transport_unix = {
+	.kind = AIR_UNIX,
+	.mapping = AIR_MAPPING_SEALED,
+	.keep_fd = true,
+	.open = unix_open,
+	.close = unix_close,
+	.caps = unix_caps,
+	.channel_build = unix_channel_build,
+	.channel_destroy = unix_channel_destroy,
+	.buffer_register = unix_buffer_register,
+	.doorbell = unix_doorbell,
+	.sleep_begin = unix_sleep_begin,
+	.sleep = unix_sleep,
+	.check = unix_check,
+	.served = unix_served,
+	.notify_fd = unix_notify_fd,
+	.notify_clear = unix_notify_clear,
+	.revive = unix_revive,
+};
