@@ -56,7 +56,7 @@ static void give_handle(struct air_channel *ch, uint32_t handle)
 	ch->handles[handle / 64] &= ~(UINT64_C(1) << handle % 64);
 }
 
-struct air_buffer *air_buffer_find(struct air_channel *ch, uint32_t handle)
+struct air_buffer *air_buffer_by_handle(struct air_channel *ch, uint32_t handle)
 {
 	struct air_list *lists[] = { &ch->buffers, &ch->limbo };
 

@@ -87,7 +87,7 @@ static void add_reference(struct air_channel *ch, struct text *t,
 		    (unsigned long long)offset);
 		return;
 	}
-	buf = air_buffer_find(ch, handle);
+	buf = air_buffer_by_handle(ch, handle);
 	if (!buf)
 		add(t, " at offset %llu of handle %u, which is no buffer",
 		    (unsigned long long)offset, handle);
