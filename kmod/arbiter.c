@@ -103,19 +103,23 @@ void air_queue_destroy(struct air_queue *queue)
 /*
  * air_queue_lock() - lock the queue that @ch is on
  *
- * Caller is in an RCU read-side section or otherwise keeps the queue.
+ * A queue that it has left meanwhile may be on its way to being freed, but not
+ * within this section; one that it is on stays for as long as it is locked.
  */
 struct air_queue *air_queue_lock(struct air_channel *ch)
 {
 	struct air_queue *queue;
 
+	rcu_read_lock();
 	for (;;) {
 		queue = READ_ONCE(ch->queue);
 		spin_lock(&queue->lock);
 		if (likely(queue == ch->queue))
-			return queue;
+			break;
 		spin_unlock(&queue->lock);
 	}
+	rcu_read_unlock();
+	return queue;
 }
 
 /* Virtual time, which wraps: is @a before @b? */
@@ -425,9 +429,16 @@ void air_turn_weigh(struct air_channel *ch, unsigned int priority,
 void air_turn_move(struct air_channel *ch, struct air_queue *to)
 {
 	struct air_queue *from = ch->queue;
+	struct air_buffer *buffer, *next;
 
 	air_take(ch);
 	air_queue_untell(ch, ch->tell);
+	list_for_each_entry_safe(buffer, next, &from->buffers, tell_node) {
+		if (buffer->ch == ch) {
+			list_del_init(&buffer->tell_node);
+			from->nr_told--;
+		}
+	}
 	ch->vtime -= air_class_floor(air_class_of(ch));
 	WRITE_ONCE(ch->queue, to);
 	ch->vtime += air_class_floor(air_class_of(ch));

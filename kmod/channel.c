@@ -10,6 +10,7 @@
 
 #include "compat.h"
 #include "internal.h"
+#include "trace.h"
 
 DEFINE_MUTEX(air_control);
 
@@ -104,10 +105,13 @@ void air_channel_saw(struct air_channel *ch)
  */
 void air_channel_completed(struct air_channel *ch)
 {
-	atomic64_inc(&ch->seq);
+	u64 seq = atomic64_inc_return(&ch->seq);
+
+	trace_air_channel_completed(ch->id, seq);
 	wake_up_all(&ch->wq);
 
 	spin_lock(&ch->bell);
+	air_uring_wake(ch);
 	if (!air_channel_over(ch) &&
 	    !test_and_set_bit(AIR_CH_UNSEEN, &ch->flags))
 		atomic_inc(&ch->owner->unseen);
@@ -126,6 +130,7 @@ static bool air_channel_stop(struct air_channel *ch)
 	lockdep_assert_held(&air_control);
 	if (test_and_set_bit(AIR_CH_ENDING, &ch->flags))
 		return false;
+	trace_air_channel_stop(ch->id);
 	queue = air_queue_lock(ch);
 	air_turn_remove(ch);
 	ch->rung = false;
@@ -224,11 +229,13 @@ void air_channel_finish(struct air_channel *ch)
 		air_ring_answer(ch, AIRUNNER_S_NO_WORKER);
 
 	mutex_lock(&ch->mem);
+	air_buffers_free(ch);
 	air_region_unpin(&ch->region);
 	mutex_unlock(&ch->mem);
 	air_user_uncharge_channel(user, 1UL << ch->order);
 	air_user_put(user);
 	atomic_dec(&air_nr_channels);
+	trace_air_channel_release(ch->id);
 	air_log("channel %u: released, pages=%lu\n", ch->id, pages);
 
 	set_bit(AIR_CH_FINISHED, &ch->flags);
@@ -253,6 +260,7 @@ void air_channel_owner_gone(struct air_channel *ch, bool closed)
 		mutex_unlock(&air_control);
 		return;
 	}
+	trace_air_channel_owner_gone(ch->id);
 	list_del_init(&ch->owner_node);
 	if (test_bit(AIR_CH_ENDED, &ch->flags)) {
 		atomic_dec(&ch->owner->ended);
@@ -471,6 +479,8 @@ int air_channel_build(struct air_file *file,
 	air_log("channel %u: registered, pid=%d va=0x%llx size=0x%llx, pages=%lu\n",
 		ch->id, task_tgid_nr(current), arg->user_va, arg->mapped_size,
 		ch->region.nr_pages);
+	trace_air_channel_build(ch->id, task_tgid_nr(current), ch->order,
+				ch->region.nr_pages, ch->priority, ch->weight);
 	ret = air_channel_publish(ch);
 	if (ret)
 		goto err_id;
@@ -509,7 +519,9 @@ int air_channel_doorbell(struct air_file *file, u32 id, u32 flags)
 		   test_bit(AIR_CH_OWNER_GONE, &ch->flags)) {
 		ret = -ESHUTDOWN;
 	} else {
-		rcu_read_lock();
+		trace_air_channel_doorbell(id);
+		if (!test_bit(AIR_CH_SERVED, &ch->flags))
+			set_bit(AIR_CH_SERVED, &ch->flags);
 		queue = air_queue_lock(ch);
 		ch->doorbells++;
 		if (!test_bit(AIR_CH_ENDING, &ch->flags)) {
@@ -518,7 +530,6 @@ int air_channel_doorbell(struct air_file *file, u32 id, u32 flags)
 				air_queue_tell(ch, AIR_TELL_WATCH);
 		}
 		spin_unlock(&queue->lock);
-		rcu_read_unlock();
 	}
 	air_channel_put(ch);
 	return ret;

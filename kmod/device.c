@@ -2,9 +2,11 @@
 /*
  * airunner: /dev/airunner: open files and the table of ioctls.
  */
+#include <linux/file.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/nospec.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -99,30 +101,37 @@ void air_file_end_build(struct air_file *file)
 	mutex_unlock(&air_control);
 }
 
+/* What a page offset names: a channel, referenced, and one of its buffers. */
+static struct air_channel *air_mmap_channel(unsigned long pgoff, u32 *handle)
+{
+	*handle = pgoff & ((1UL << AIR_HANDLE_SHIFT) - 1);
+	pgoff >>= AIR_HANDLE_SHIFT;
+	return pgoff <= INT_MAX ? air_channel_get(pgoff) : NULL;
+}
+
 static int air_mmap(struct file *filp, struct vm_area_struct *vma)
 {
 	struct air_worker *worker = air_file_worker(filp->private_data);
+	struct air_region *region;
 	struct air_channel *ch;
+	u32 handle;
 	int ret;
 
 	if (!worker)
 		return -EPERM;
 	if (vma->vm_pgoff == AIR_WORKER_PAGE_PGOFF)
 		return air_worker_mmap_page(worker, vma);
-	if (vma->vm_pgoff >> AIR_HANDLE_SHIFT > INT_MAX)
-		return -ENXIO;
-	ch = air_channel_get(vma->vm_pgoff >> AIR_HANDLE_SHIFT);
+	ch = air_mmap_channel(vma->vm_pgoff, &handle);
 	if (!ch)
 		return -ENXIO;
-	if (vma->vm_pgoff & ((1UL << AIR_HANDLE_SHIFT) - 1)) {
-		air_channel_put(ch);
-		return -ENXIO;
-	}
 	mutex_lock(&ch->mem);
-	if (!air_worker_serves(worker, ch) || !ch->region.file)
+	region = air_buffer_region(ch, handle);
+	if (!air_worker_serves(worker, ch))
 		ret = -EACCES;
+	else if (!region)
+		ret = -ENXIO;
 	else
-		ret = air_region_mmap(&ch->region, vma);
+		ret = air_region_mmap(region, vma);
 	mutex_unlock(&ch->mem);
 	air_channel_put(ch);
 	return ret;
@@ -147,6 +156,17 @@ union air_arg {
 	struct airunner_attach_worker attach;
 };
 
+#define AIR_FEATURES (AIRUNNER_FEAT_BUFFERS | AIRUNNER_FEAT_EVENTFD |	\
+		      AIRUNNER_FEAT_THREADS | AIR_FEAT_HUGETLB |	\
+		      AIR_FEAT_URING)
+#define AIR_FEAT_HUGETLB (IS_ENABLED(CONFIG_HUGETLBFS) ?		\
+			  AIRUNNER_FEAT_HUGETLB : 0)
+#ifdef AIR_HAVE_URING_CANCEL
+#define AIR_FEAT_URING AIRUNNER_FEAT_URING
+#else
+#define AIR_FEAT_URING 0
+#endif
+
 static long air_get_info(struct air_file *file, union air_arg *arg,
 			 void __user *uarg, u32 usize)
 {
@@ -157,12 +177,12 @@ static long air_get_info(struct air_file *file, union air_arg *arg,
 		.abi_major = AIRUNNER_ABI_MAJOR,
 		.abi_minor = AIRUNNER_ABI_MINOR,
 		.workers = READ_ONCE(air_nr_workers),
-		.features = AIRUNNER_FEAT_HUGETLB,
+		.features = AIR_FEATURES,
 		.max_order = AIRUNNER_MAX_ORDER,
 		.page_size = PAGE_SIZE,
 		.max_region = AIR_MAX_REGION,
 		.max_channels = READ_ONCE(air_max_channels),
-		.max_buffers = 0,
+		.max_buffers = AIR_MAX_BUFFERS,
 		.worker_caps = air_worker_caps(),
 	};
 	return copy_to_user(uarg, info, usize) ? -EFAULT : 0;
@@ -236,6 +256,38 @@ static long air_attach(struct air_file *file, union air_arg *arg,
 	return air_worker_attach(file, &arg->attach, uarg, usize);
 }
 
+static long air_register_buffer(struct air_file *file, union air_arg *arg,
+				void __user *uarg, u32 usize)
+{
+	return air_buffer_register(file, &arg->buffer, uarg, usize);
+}
+
+static long air_unregister_buffer(struct air_file *file, union air_arg *arg,
+				  void __user *uarg, u32 usize)
+{
+	return air_buffer_unregister(file, &arg->buffer);
+}
+
+static long air_info_buffer(struct air_file *file, union air_arg *arg,
+			    void __user *uarg, u32 usize)
+{
+	return air_buffer_info(file->worker, &arg->buffer, uarg, usize);
+}
+
+static long air_eventfd(struct air_file *file, union air_arg *arg,
+			void __user *uarg, u32 usize)
+{
+	return air_set_eventfd(file, &arg->eventfd);
+}
+
+static long air_thread_class(struct air_file *file, union air_arg *arg,
+			     void __user *uarg, u32 usize)
+{
+	if (arg->thread.flags)
+		return -EINVAL;
+	return air_thread_set_class(arg->thread.tid, arg->thread.thread_class);
+}
+
 /* Who may call. */
 #define AIR_CLIENT	BIT(0)
 #define AIR_WORKER	BIT(1)
@@ -254,13 +306,21 @@ static const struct air_ioctl {
 	AIR_IOCTL(BUILD_CHANNEL, air_build, airunner_build_channel, AIR_CLIENT),
 	AIR_IOCTL(DESTROY_CHANNEL, air_destroy, airunner_channel_ref,
 		  AIR_CLIENT),
+	AIR_IOCTL(REGISTER_BUFFER, air_register_buffer, airunner_buffer,
+		  AIR_CLIENT),
+	AIR_IOCTL(UNREGISTER_BUFFER, air_unregister_buffer, airunner_buffer,
+		  AIR_ANY),
 	AIR_IOCTL(DOORBELL, air_doorbell, airunner_doorbell, AIR_ANY),
 	AIR_IOCTL(WAIT, air_wait, airunner_wait, AIR_ANY),
 	AIR_IOCTL(SET_PRIORITY, air_priority, airunner_set_priority,
 		  AIR_CLIENT),
+	AIR_IOCTL(SET_EVENTFD, air_eventfd, airunner_set_eventfd, AIR_ANY),
+	AIR_IOCTL(SET_THREAD_CLASS, air_thread_class,
+		  airunner_set_thread_class, AIR_ANY),
 	AIR_IOCTL(RESET_CHANNEL, air_reset, airunner_channel_ref, AIR_ANY),
 	AIR_IOCTL(ATTACH_WORKER, air_attach, airunner_attach_worker, AIR_ANY),
 	AIR_IOCTL(DETACH_CHANNEL, air_detach, airunner_channel_ref, AIR_WORKER),
+	AIR_IOCTL(BUFFER_INFO, air_info_buffer, airunner_buffer, AIR_WORKER),
 };
 
 static long air_ioctl(struct file *filp, unsigned int cmd, unsigned long uptr)
@@ -296,12 +356,51 @@ static long air_ioctl(struct file *filp, unsigned int cmd, unsigned long uptr)
 	return ioctl->call(file, &arg, uarg, ioctl->size);
 }
 
-/* Only hugetlb memory asks for a place of its own kind. */
+/* Hugetlb memory needs a place that is aligned as its pages are. */
 static unsigned long air_unmapped_area(struct file *filp, unsigned long addr,
 				       unsigned long len, unsigned long pgoff,
 				       unsigned long flags)
 {
-	return air_get_unmapped_area(filp, addr, len, pgoff, flags);
+	struct file *huge = NULL;
+	struct air_region *region;
+	struct air_channel *ch;
+	unsigned long ret;
+	u32 handle;
+
+	ch = air_mmap_channel(pgoff, &handle);
+	if (ch) {
+		mutex_lock(&ch->mem);
+		region = air_buffer_region(ch, handle);
+		if (region && region->huge)
+			huge = get_file(region->file);
+		mutex_unlock(&ch->mem);
+		air_channel_put(ch);
+	}
+	if (!huge || !huge->f_op->get_unmapped_area)
+		ret = air_get_unmapped_area(filp, addr, len, pgoff, flags);
+	else
+		ret = huge->f_op->get_unmapped_area(huge, addr, len, 0, flags);
+	if (huge)
+		fput(huge);
+	return ret;
+}
+
+static void air_show_fdinfo(struct seq_file *m, struct file *filp)
+{
+	struct air_file *file = filp->private_data;
+	struct air_worker *worker = air_file_worker(file);
+	struct air_channel *ch;
+
+	mutex_lock(&air_control);
+	if (worker) {
+		air_worker_print(m, worker);
+		list_for_each_entry(ch, &worker->channels, queue_node)
+			air_channel_show(m, ch);
+	} else {
+		list_for_each_entry(ch, &file->channels, owner_node)
+			air_channel_show(m, ch);
+	}
+	mutex_unlock(&air_control);
 }
 
 static const struct file_operations air_fops = {
@@ -314,7 +413,10 @@ static const struct file_operations air_fops = {
 	.poll = air_poll,
 	.mmap = air_mmap,
 	.get_unmapped_area = air_unmapped_area,
-	.llseek = noop_llseek,
+	.show_fdinfo = air_show_fdinfo,
+#ifdef AIR_HAVE_URING_CANCEL
+	.uring_cmd = air_uring_cmd,
+#endif
 };
 
 static struct miscdevice air_device = {

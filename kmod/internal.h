@@ -41,6 +41,7 @@
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 
+#include "air-compat-config.h"
 #include "airunner.h"
 
 #undef pr_fmt
@@ -438,7 +439,6 @@ struct air_worker {
 #define AIR_WORKER_PAGE_PGOFF	1
 
 extern unsigned int air_nr_workers;
-extern unsigned int air_worker_gid;
 u64 air_worker_caps(void);
 int air_worker_attach(struct air_file *file,
 		      struct airunner_attach_worker *arg,
@@ -453,8 +453,50 @@ int air_worker_mmap_page(struct air_worker *worker,
 void air_worker_adopt(struct air_channel *ch);
 void air_worker_assign(struct air_channel *ch);
 void air_worker_unassign(struct air_channel *ch);
+void air_worker_print(struct seq_file *m, struct air_worker *worker);
+void air_workers_print(struct seq_file *m);
 struct air_worker *air_worker_of(struct air_channel *ch);
 bool air_worker_serves(struct air_worker *worker, struct air_channel *ch);
+
+/* The worker of @queue as user space calls it, 0 for none. */
+static inline u32 air_worker_id(const struct air_queue *queue)
+{
+	return queue == &air_limbo ? 0 :
+		container_of(queue, struct air_worker, queue)->id;
+}
+
+/* buffer.c ------------------------------------------------------------- */
+
+/**
+ * struct air_buffer - memory beside the region
+ * @ch: its channel
+ * @handle: its number there
+ * @region: the memory; not there while it is being pinned
+ * @user: whose quota it counts against
+ * @gone: the client has let go
+ * @held: the worker has asked about it and not let go
+ * @tell_node: in a worker's list of buffers to tell of
+ */
+struct air_buffer {
+	struct air_channel *ch;
+	u32 handle;
+	struct air_region region;
+	struct air_user *user;
+	bool gone;
+	bool held;
+	struct list_head tell_node;
+};
+
+int air_buffer_register(struct air_file *file, struct airunner_buffer *arg,
+			struct airunner_buffer __user *uarg, u32 usize);
+int air_buffer_unregister(struct air_file *file,
+			  const struct airunner_buffer *arg);
+int air_buffer_info(struct air_worker *worker, struct airunner_buffer *arg,
+		    struct airunner_buffer __user *uarg, u32 usize);
+struct air_region *air_buffer_region(struct air_channel *ch, u32 handle);
+void air_buffer_retell(struct air_channel *ch, u32 handle);
+void air_buffers_worker_gone(struct air_channel *ch);
+void air_buffers_free(struct air_channel *ch);
 
 /* wait.c: how clients wait --------------------------------------------- */
 
@@ -463,6 +505,33 @@ int air_wait_time(struct wait_queue_head *wq, bool (*ready)(void *),
 int air_client_wait(struct air_file *file, struct airunner_wait *arg,
 		    struct airunner_wait __user *uarg);
 __poll_t air_poll(struct file *file, struct poll_table_struct *table);
+
+int air_set_eventfd(struct air_file *file,
+		    const struct airunner_set_eventfd *arg);
+
+/* uring.c: ... through io_uring, where it can cancel -------------------- */
+
+struct io_uring_cmd;
+#ifdef AIR_HAVE_URING_CANCEL
+int air_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);
+void air_uring_wake(struct air_channel *ch);
+#else
+static inline void air_uring_wake(struct air_channel *ch)
+{
+}
+#endif
+
+/* thread.c: accelerator threads ----------------------------------------- */
+
+int air_thread_set_class(pid_t tid, u32 class);
+int air_thread_init(void);
+void air_thread_exit(void);
+
+/* show.c: fdinfo and debugfs --------------------------------------------- */
+
+void air_channel_show(struct seq_file *m, struct air_channel *ch);
+void air_show_init(void);
+void air_show_exit(void);
 
 /* sysfs.c -------------------------------------------------------------- */
 

@@ -16,18 +16,29 @@ static int __init air_init(void)
 	/* What is left unsaid need not be said that it was. */
 	ratelimit_set_flags(&air_log_limit, RATELIMIT_MSG_ON_RELEASE);
 	air_queue_init(&air_limbo);
-	ret = air_device_register();
+	ret = air_thread_init();
 	if (ret)
 		return ret;
+	air_show_init();
+	ret = air_device_register();
+	if (ret)
+		goto err;
 	pr_info("loaded, ABI %u.%u\n", AIRUNNER_ABI_MAJOR,
 		AIRUNNER_ABI_MINOR);
 	return 0;
+
+err:
+	air_show_exit();
+	air_thread_exit();
+	return ret;
 }
 
 /* Every open file holds the module, and every channel is of one. */
 static void __exit air_exit(void)
 {
 	air_device_unregister();
+	air_show_exit();
+	air_thread_exit();
 	air_queue_destroy(&air_limbo);
 	/* Channels and workers are freed by RCU callbacks of the core. */
 	WARN_ON(atomic_read(&air_nr_channels));

@@ -11,6 +11,7 @@
 #include <linux/timekeeping.h>
 
 #include "internal.h"
+#include "trace.h"
 
 /*
  * A word of the region, mapped for as long as the caller needs it. Slots are
@@ -142,8 +143,9 @@ int air_ring_answer(struct air_channel *ch, enum airunner_status status)
 						   cq_flags),
 				      AIRUNNER_CQ_NEED_WAKEUP);
 out:
-	mutex_unlock(&ch->mem);
 	ch->answered += answered;
+	mutex_unlock(&ch->mem);
+	trace_air_channel_answered(ch->id, status, answered);
 	return ret < 0 ? ret : answered;
 }
 

@@ -2,6 +2,7 @@
 /*
  * airunner: how people wait.
  */
+#include <linux/eventfd.h>
 #include <linux/hrtimer.h>
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
@@ -73,6 +74,50 @@ int air_client_wait(struct air_file *file, struct airunner_wait *arg,
 	air_channel_put(seen.ch);
 	if (copy_to_user(uarg, arg, sizeof(*arg)))
 		return -EFAULT;
+	return ret;
+}
+
+static int air_client_eventfd(struct air_file *file, u32 id,
+			      struct eventfd_ctx **ctx)
+{
+	struct air_channel *ch = air_channel_get_owned(file, id);
+
+	if (!ch)
+		return -ENXIO;
+	spin_lock(&ch->bell);
+	swap(ch->eventfd, *ctx);
+	spin_unlock(&ch->bell);
+	air_channel_put(ch);
+	return 0;
+}
+
+/* air_set_eventfd() - SET_EVENTFD, from either side */
+int air_set_eventfd(struct air_file *file,
+		    const struct airunner_set_eventfd *arg)
+{
+	struct air_worker *worker = air_file_worker(file);
+	struct eventfd_ctx *ctx = NULL;
+	int ret = 0;
+
+	if (arg->flags || arg->fd < -1 || (worker && arg->channel_id))
+		return -EINVAL;
+	if (arg->fd >= 0) {
+		ctx = eventfd_ctx_fdget(arg->fd);
+		if (IS_ERR(ctx))
+			return PTR_ERR(ctx);
+	}
+	if (worker) {
+		spin_lock(&worker->queue.lock);
+		swap(worker->queue.eventfd, ctx);
+		/* For what is there already. */
+		air_queue_changed(&worker->queue);
+		spin_unlock(&worker->queue.lock);
+	} else {
+		ret = air_client_eventfd(file, arg->channel_id, &ctx);
+	}
+	/* The one that was there before, or that found no place. */
+	if (ctx)
+		eventfd_ctx_put(ctx);
 	return ret;
 }
 

@@ -12,8 +12,9 @@
 
 #include "compat.h"
 #include "internal.h"
+#include "trace.h"
 
-unsigned int air_worker_gid = -1;
+static unsigned int air_worker_gid = -1;
 module_param_named(worker_gid, air_worker_gid, uint, 0644);
 MODULE_PARM_DESC(worker_gid,
 		 "group whose members may attach workers; -1: CAP_SYS_ADMIN only");
@@ -114,6 +115,7 @@ void air_worker_assign(struct air_channel *ch)
 	air_queue_tell(ch, AIR_TELL_NEW);
 	spin_unlock(&best->queue.lock);
 	spin_unlock(&air_limbo.lock);
+	trace_air_channel_assign(ch->id, best->id);
 }
 
 /* air_worker_adopt() - a new channel; caller holds air_control */
@@ -142,42 +144,86 @@ void air_worker_unassign(struct air_channel *ch)
 	ch->announced = false;
 	spin_unlock(&worker->queue.lock);
 	spin_unlock(&air_limbo.lock);
+	ch->moving = false;
+	trace_air_channel_unassign(ch->id, worker->id);
 }
 
-/* A channel that lost its worker but has an owner waits for another. */
-static void air_worker_replace(struct air_channel *ch)
+/*
+ * A worker has come: even out by giving it channels that have not been used.
+ * One that has may have descriptors and device memory with its worker. One
+ * that the other worker knows of is asked back, and moves when that lets go.
+ * Returns the weight that is on its way.
+ */
+static unsigned long air_worker_take_from(struct air_worker *from,
+					  struct air_worker *to,
+					  unsigned long to_load)
 {
-	int ret;
+	unsigned long from_load = from->load, moving = 0;
+	struct air_channel *ch, *next;
+
+	list_for_each_entry_safe(ch, next, &from->channels, queue_node) {
+		if (from_load < to_load + 2 * ch->weight)
+			continue;
+		if (test_bit(AIR_CH_SERVED, &ch->flags) || ch->moving ||
+		    test_bit(AIR_CH_ENDING, &ch->flags) ||
+		    test_bit(AIR_CH_OWNER_GONE, &ch->flags) ||
+		    !air_worker_fits(to, ch))
+			continue;
+		from_load -= ch->weight;
+		to_load += ch->weight;
+		moving += ch->weight;
+		spin_lock(&from->queue.lock);
+		ch->moving = ch->announced;
+		if (ch->moving)
+			air_queue_tell(ch, AIR_TELL_GONE);
+		spin_unlock(&from->queue.lock);
+		if (!ch->moving) {
+			air_worker_unassign(ch);
+			air_worker_assign(ch);
+			moving -= ch->weight;
+		}
+	}
+	return moving;
+}
+
+static void air_worker_balance(struct air_worker *to)
+{
+	struct air_worker *from;
+	unsigned long moving = 0;
 
 	lockdep_assert_held(&air_control);
-	if (test_bit(AIR_CH_ENDING, &ch->flags) ||
-	    test_bit(AIR_CH_OWNER_GONE, &ch->flags))
-		return;
-	mutex_lock(&ch->mem);
-	ret = air_ring_sleep(ch);
-	mutex_unlock(&ch->mem);
-	if (ret) {
-		air_channel_die(ch, "its region was truncated");
-		return;
+	list_for_each_entry(from, &air_workers, node) {
+		if (from != to)
+			moving += air_worker_take_from(from, to,
+						       to->load + moving);
 	}
-	/* The next one has a look at what has been submitted meanwhile. */
-	spin_lock(&air_limbo.lock);
-	ch->rung = true;
-	spin_unlock(&air_limbo.lock);
-	air_worker_assign(ch);
 }
 
-/* Answer for the dead. Nobody else touches an orphan's place meanwhile. */
-static void air_worker_bury(struct air_channel *ch, u32 worker_id)
+/*
+ * A channel has lost its worker, and is marked as an orphan so that nobody
+ * else touches its place meanwhile: answer for the worker if it died, let go
+ * of what it held, and find another.
+ */
+static void air_worker_bury(struct air_channel *ch, u32 worker_id, bool died)
 {
+	bool finish, alive;
 	int ret = 0;
 
-	if (!test_bit(AIR_CH_CLOSED, &ch->flags) &&
-	    !test_bit(AIR_CH_ENDING, &ch->flags))
+	alive = !test_bit(AIR_CH_CLOSED, &ch->flags) &&
+		!test_bit(AIR_CH_ENDING, &ch->flags);
+	if (alive && died) {
 		ret = air_ring_answer(ch, AIRUNNER_S_WORKER_DIED);
-	air_log("channel %u: worker %u died, answered=%d\n", ch->id,
-		worker_id, max(ret, 0));
-	air_channel_completed(ch);
+	} else if (alive) {
+		mutex_lock(&ch->mem);
+		ret = air_ring_sleep(ch);
+		mutex_unlock(&ch->mem);
+	}
+	if (died) {
+		air_log("channel %u: worker %u died, answered=%d\n", ch->id,
+			worker_id, max(ret, 0));
+		air_channel_completed(ch);
+	}
+	air_buffers_worker_gone(ch);
 
 	mutex_lock(&air_control);
 	ch->orphan = false;
@@ -185,10 +231,15 @@ static void air_worker_bury(struct air_channel *ch, u32 worker_id)
 		air_channel_die(ch, "its region was truncated");
 	else if (ret == -EUCLEAN)
 		air_channel_die(ch, "its ring makes no sense");
-	air_worker_replace(ch);
-	ret = air_channel_unlink(ch);
+	/* The next one has a look at what has been submitted meanwhile. */
+	spin_lock(&air_limbo.lock);
+	ch->rung = !test_bit(AIR_CH_ENDING, &ch->flags);
+	spin_unlock(&air_limbo.lock);
+	finish = air_channel_unlink(ch);
+	if (!finish && !test_bit(AIR_CH_OWNER_GONE, &ch->flags))
+		air_worker_assign(ch);
 	mutex_unlock(&air_control);
-	if (ret)
+	if (finish)
 		air_channel_finish(ch);
 }
 
@@ -219,12 +270,13 @@ void air_worker_death(struct air_worker *worker)
 	}
 	mutex_unlock(&air_control);
 	wake_up_all(&worker->queue.wq);
+	trace_air_worker_death(worker->id, pid_nr(worker->pid), worker->caps);
 	air_log("worker %u (%s): detached\n", worker->id, worker->name);
 
 	list_for_each_entry_safe(ch, next, &orphans, orphan_node) {
 		list_del(&ch->orphan_node);
 		if (ch->orphan) {
-			air_worker_bury(ch, worker->id);
+			air_worker_bury(ch, worker->id, true);
 		} else {
 			mutex_lock(&air_control);
 			air_worker_assign(ch);
@@ -238,27 +290,24 @@ void air_worker_death(struct air_worker *worker)
 int air_worker_detach(struct air_worker *worker, u32 id)
 {
 	struct air_channel *ch = air_channel_get(id);
-	bool finish;
-	int ret = 0;
+	bool served;
 
 	if (!ch)
 		return -ENXIO;
 	mutex_lock(&air_control);
-	if (!air_worker_serves(worker, ch)) {
-		ret = -ENXIO;
-		finish = false;
-		goto out;
+	served = air_worker_serves(worker, ch);
+	if (served) {
+		/* One that gives it up by itself does not get it again. */
+		if (!ch->moving)
+			ch->left = worker->id;
+		ch->orphan = true;
+		air_worker_unassign(ch);
 	}
-	air_worker_unassign(ch);
-	ch->left = worker->id;
-	air_worker_replace(ch);
-	finish = air_channel_unlink(ch);
-out:
 	mutex_unlock(&air_control);
-	if (finish)
-		air_channel_finish(ch);
+	if (served)
+		air_worker_bury(ch, worker->id, false);
 	air_channel_put(ch);
-	return ret;
+	return served ? 0 : -ENXIO;
 }
 
 static bool air_worker_may_attach(u32 flags)
@@ -329,6 +378,9 @@ int air_worker_attach(struct air_file *file,
 	air_nr_workers++;
 	list_for_each_entry_safe(ch, next, &air_unassigned, queue_node)
 		air_worker_assign(ch);
+	air_worker_balance(worker);
+	trace_air_worker_attach(worker->id, pid_nr(worker->pid),
+				worker->caps);
 	/* Pairs with air_file_worker(): complete before it is seen. */
 	smp_store_release(&file->worker, worker);
 	mutex_unlock(&air_control);
@@ -373,6 +425,7 @@ static void air_event_tell(struct air_channel *ch,
 		event->type = AIRUNNER_EV_CHANNEL_NEW;
 		air_event_new(ch, event);
 		ch->announced = true;
+		trace_air_channel_announce(ch->id, air_worker_id(ch->queue));
 		if (ch->rung) {
 			ch->rung = false;
 			air_turn_request(ch);
@@ -390,6 +443,39 @@ static void air_event_tell(struct air_channel *ch,
 	}
 }
 
+/* A buffer that the client has let go of; lock held. */
+static struct air_channel *air_event_buffer(struct air_queue *queue,
+					    struct airunner_event *event)
+{
+	struct air_buffer *buffer;
+
+	buffer = list_first_entry_or_null(&queue->buffers, struct air_buffer,
+					  tell_node);
+	if (!buffer)
+		return NULL;
+	list_del_init(&buffer->tell_node);
+	queue->nr_told--;
+	event->type = AIRUNNER_EV_BUFFER_GONE;
+	event->handle = buffer->handle;
+	return buffer->ch;
+}
+
+/* Whose turn it is; lock held. */
+static struct air_channel *air_event_ready(struct air_queue *queue,
+					   struct airunner_event *event)
+{
+	struct air_channel *ch = air_turn_next(queue);
+
+	if (!ch)
+		return NULL;
+	trace_air_channel_turn(ch->id, air_worker_id(queue));
+	event->type = AIRUNNER_EV_READY;
+	event->quantum_ns = air_quantum_ns();
+	event->priority = ch->priority;
+	event->weight = ch->weight;
+	return ch;
+}
+
 /* Take the next event off the queue; a reference to its channel. */
 static struct air_channel *air_event_take(struct air_queue *queue,
 					  struct airunner_event *event)
@@ -400,21 +486,15 @@ static struct air_channel *air_event_take(struct air_queue *queue,
 	spin_lock(&queue->lock);
 	ch = list_first_entry_or_null(&queue->events, struct air_channel,
 				      tell_node);
-	if (ch) {
+	if (ch)
 		air_event_tell(ch, event);
-	} else {
-		ch = air_turn_next(queue);
-		if (ch) {
-			event->type = AIRUNNER_EV_READY;
-			event->quantum_ns = air_quantum_ns();
-			event->priority = ch->priority;
-			event->weight = ch->weight;
-			air_queue_changed(queue);
-		}
-	}
+	else
+		ch = air_event_buffer(queue, event) ?:
+		     air_event_ready(queue, event);
 	if (ch) {
 		event->channel_id = ch->id;
 		kref_get(&ch->ref);
+		air_queue_changed(queue);
 	}
 	spin_unlock(&queue->lock);
 	return ch;
@@ -424,6 +504,10 @@ static struct air_channel *air_event_take(struct air_queue *queue,
 static void air_event_untake(struct air_queue *queue, struct air_channel *ch,
 			     const struct airunner_event *event)
 {
+	if (event->type == AIRUNNER_EV_BUFFER_GONE) {
+		air_buffer_retell(ch, event->handle);
+		return;
+	}
 	spin_lock(&queue->lock);
 	if (READ_ONCE(ch->queue) != queue)
 		goto out;
@@ -495,6 +579,9 @@ static int air_worker_reports(struct air_worker *worker,
 			continue;
 		spin_lock(&worker->queue.lock);
 		if (READ_ONCE(ch->queue) == &worker->queue && ch->announced) {
+			trace_air_channel_report(ch->id, report.device_ns,
+						 report.completed,
+						 report.flags);
 			ch->completed += report.completed;
 			air_turn_report(ch, report.device_ns, report.flags);
 		}
@@ -551,4 +638,32 @@ int air_worker_wait(struct air_worker *worker, struct airunner_wait *arg,
 	if (copy_to_user(uarg, arg, sizeof(*arg)))
 		return -EFAULT;
 	return ret;
+}
+
+/* air_worker_print() - the line of @worker */
+void air_worker_print(struct seq_file *m, struct air_worker *worker)
+{
+	struct air_queue *queue = &worker->queue;
+	unsigned int told, ready;
+
+	spin_lock(&queue->lock);
+	told = queue->nr_told;
+	ready = queue->nr_ready;
+	spin_unlock(&queue->lock);
+	seq_printf(m, "worker: %u name=%s pid=%d uid=%u caps=0x%llx flags=0x%x load=%lu told=%u ready=%u%s\n",
+		   worker->id, worker->name, pid_vnr(worker->pid),
+		   from_kuid_munged(seq_user_ns(m), worker->uid),
+		   worker->caps, worker->flags, READ_ONCE(worker->load), told,
+		   ready, READ_ONCE(worker->dead) ? " dead" : "");
+}
+
+/* air_workers_print() - the lines of all of them */
+void air_workers_print(struct seq_file *m)
+{
+	struct air_worker *worker;
+
+	mutex_lock(&air_control);
+	list_for_each_entry(worker, &air_workers, node)
+		air_worker_print(m, worker);
+	mutex_unlock(&air_control);
 }

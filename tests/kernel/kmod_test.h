@@ -9,8 +9,9 @@
  *	kmod_NAME [CASE...]
  *
  * A case runs in a process of its own, which is killed when it takes too
- * long; "ok NAME" or "not ok NAME: why" says how it ended, and after each one
- * nothing may be left in the module: no channel, no worker, no pinned page.
+ * long; "ok NAME", "not ok NAME: why" or "skip NAME: why" says how it ended,
+ * and after each one nothing may be left in the module: no channel, no worker,
+ * no pinned page.
  */
 #ifndef KMOD_TEST_H
 #define KMOD_TEST_H
@@ -571,7 +572,7 @@ static bool run_case(const struct test_case *t)
 		return false;
 	}
 	if (WEXITSTATUS(status) == 77) {
-		printf("ok %s # skipped\n", t->name);
+		printf("skip %s: see above\n", t->name);
 		return true;
 	}
 	if (status) {
@@ -595,7 +596,7 @@ static bool run_case(const struct test_case *t)
 
 static UNUSED void __attribute__((noreturn)) skip(const char *why)
 {
-	printf("# skipped: %s\n", why);
+	printf("# %s\n", why);
 	fflush(stdout);
 	_exit(77);
 }
