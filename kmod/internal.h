@@ -49,10 +49,10 @@
 
 struct air_channel;
 struct air_worker;
+struct cred;
 struct eventfd_ctx;
 struct poll_table_struct;
 struct seq_file;
-struct user_struct;
 
 /* One line per event of interest; bounded, as users can cause them. */
 extern struct ratelimit_state air_log_limit;
@@ -130,7 +130,7 @@ struct air_region {
 	bool exclusive;
 	bool huge;
 	struct air_user *quota;
-	struct user_struct *user;
+	const struct cred *cred;
 	struct mm_struct *mm;
 };
 

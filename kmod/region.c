@@ -86,7 +86,8 @@ static void air_span_release(struct air_span *span)
 /*
  * Charge as io_uring does: against the user's locked memory, which is what
  * RLIMIT_MEMLOCK limits, and visibly (VmPin) against the process. Both are
- * held, as the region may outlive them.
+ * held, as the region may outlive them; the user by way of the credentials,
+ * because older kernels do not let modules drop a user itself (free_uid()).
  */
 static int air_region_charge(struct air_region *region)
 {
@@ -114,7 +115,7 @@ static int air_region_charge(struct air_region *region)
 			}
 		} while (!atomic_long_try_cmpxchg(&user->locked_vm, &old,
 						  old + pages));
-		region->user = get_uid(user);
+		region->cred = get_current_cred();
 	}
 	mmgrab(current->mm);
 	region->mm = current->mm;
@@ -131,10 +132,10 @@ static void air_region_uncharge(struct air_region *region)
 	atomic64_sub(pages, &region->mm->pinned_vm);
 	mmdrop(region->mm);
 	region->mm = NULL;
-	if (region->user) {
-		atomic_long_sub(pages, &region->user->locked_vm);
-		free_uid(region->user);
-		region->user = NULL;
+	if (region->cred) {
+		atomic_long_sub(pages, &region->cred->user->locked_vm);
+		put_cred(region->cred);
+		region->cred = NULL;
 	}
 	air_user_uncharge_pages(region->quota, pages);
 }
