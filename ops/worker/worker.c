@@ -43,19 +43,23 @@ void air_worker_add_source(struct air_worker *w, struct air_source *s)
 
 static void serve_sources(struct air_worker *w)
 {
-	bool all = w->now >= w->next_source;
+	bool ask = w->now >= w->next_source;
 
-	for (struct air_source *s = w->sources; s; s = s->next)
-		if (s->pending ? air_load(s->pending, ACQUIRE) : all)
-			s->ops->serve(s);
-	if (all)
+	for (struct air_source *s = w->sources; s; s = s->next) {
+		if (!s->due && !(ask && (!s->pending ||
+					 air_load(s->pending, ACQUIRE))))
+			continue;
+		s->due = false;
+		s->ops->serve(s);
+	}
+	if (ask)
 		w->next_source = w->now + AIR_SOURCE_NS;
 }
 
-static bool source_pending(const struct air_worker *w)
+static bool source_due(const struct air_worker *w)
 {
 	for (const struct air_source *s = w->sources; s; s = s->next)
-		if (s->pending && air_load(s->pending, ACQUIRE))
+		if (s->due)
 			return true;
 	return false;
 }
@@ -131,6 +135,7 @@ static void block(struct air_worker *w, struct sleep *s)
 		.tv_sec = s->timeout_ns / 1000000000,
 		.tv_nsec = s->timeout_ns % 1000000000,
 	};
+	const struct pollfd *fd = s->fds;
 	uint64_t count;
 	ssize_t got;
 
@@ -139,13 +144,14 @@ static void block(struct air_worker *w, struct sleep *s)
 			       false);
 		return;
 	}
-	if (ppoll(s->fds, s->n, s->timeout_ns < 0 ? NULL : &ts, NULL) > 0 &&
-	    s->fds[0].revents) {
+	if (ppoll(s->fds, s->n, s->timeout_ns < 0 ? NULL : &ts, NULL) <= 0)
+		return;
+	if (fd->revents) {
 		got = read(w->box.fd, &count, sizeof(count));
 		(void)got;
 	}
-	/* Whichever it was: ask them all. */
-	w->next_source = 0;
+	for (struct air_source *src = w->sources; src; src = src->next)
+		src->due |= (++fd)->revents != 0;
 }
 
 /*
@@ -165,7 +171,7 @@ static void go_to_sleep(struct air_worker *w)
 		return;
 	air_store(&w->box.sleep, s.n == 1 ? AIR_IN_FUTEX : AIR_IN_POLL,
 		  SEQ_CST);
-	if (air_mailbox_empty(&w->box) && !source_pending(w) &&
+	if (air_mailbox_empty(&w->box) && !source_due(w) &&
 	    (w->quiesced || !air_load(&w->box.stop, SEQ_CST)) &&
 	    !air_executors_poll(w))
 		block(w, &s);

@@ -109,9 +109,6 @@ air_status air_worker_caps(struct air_worker *w, air_executor executor,
 
 /* --------------------------------------------------------------- channels */
 
-/* Flags of struct air_wchannel_ops.turn_over: those of struct airunner_report.
- */
-
 /**
  * struct air_wchannel_ops - what a channel needs from its transport
  * @wake: completions were written and the client sleeps (its NEED_WAKEUP has
@@ -255,8 +252,8 @@ struct air_wbuffer_config {
 /*
  * Make memory known as @handle (1..0xfffe). It stays the transport's, and must
  * stay mapped until ops->buffer_gone(). AIR_BAD_HANDLE (out of range or
- * taken), AIR_BAD_ARGUMENT, AIR_NO_MEMORY, and what an executor says that the
- * channel already uses and that cannot reach it.
+ * taken), AIR_BAD_ARGUMENT, AIR_NO_MEMORY. That an executor cannot reach it is
+ * not an error here: its operators then do not find the buffer.
  */
 air_status air_worker_add_buffer(struct air_wchannel *ch, uint32_t handle,
 				 const struct air_wbuffer_config *config,
@@ -275,7 +272,8 @@ air_status air_worker_drop_buffer(struct air_wchannel *ch, uint32_t handle);
 /**
  * struct air_source_ops - a transport that lives on the worker's thread
  * @begin: the executors are open, serving begins
- * @fd: a descriptor that is readable when @serve has something to do
+ * @fd: a descriptor that is readable when @serve has something to do, and not
+ *	when it has not
  * @serve: do what there is to do without blocking
  * @quiesce: the worker stops: accept nothing new. The worker removes the
  *	channels itself
@@ -293,13 +291,17 @@ struct air_source_ops {
 /**
  * struct air_source - embed it in the transport's own struct
  * @ops: set by the transport
- * @pending: non-zero while @serve has something to do; NULL when only @fd
- *	tells (a busy worker then asks it every 20 microseconds or so)
+ * @pending: non-zero when @serve may have something to do; NULL when only @fd
+ *	tells. A busy worker asks @serve every 20 microseconds or so, and only
+ *	while this is non-zero if there is such a word
+ * @due: set by the transport, on the worker's thread: call @serve soon, before
+ *	the worker sleeps. Cleared by the worker before it does
  * @next: the worker's
  */
 struct air_source {
 	const struct air_source_ops *ops;
 	const uint32_t *pending;
+	bool due;
 	struct air_source *next;
 };
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 #include "ops/worker/cuda/driver.h"
 
 #include <dlfcn.h>

@@ -1,0 +1,685 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The executor cuda-launch: operators run as launches on CUDA streams.
+ *
+ * A channel has one stream for its ordered work and some for UNORDERED work.
+ * Ordered work that follows unordered work waits for it on the GPU, by events;
+ * unordered work waits for nothing. The word that each stream writes when it
+ * has come through (stream.h) is all that poll() looks at.
+ */
+#include "ops/worker/cuda/launch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "ops/worker/cuda/module.h"
+#include "ops/worker/cuda/stream.h"
+
+#define SIDES 3
+#define STREAMS (1 + SIDES)
+#define WORD_GAP 64
+
+/* How often a stream without progress is asked whether it has failed. */
+#define ASK_NS 1000000ull
+/* How long a sleeping worker goes without asking. */
+#define SLEEP_ASK_NS 10000000l
+
+/* What plan() makes. */
+struct plan {
+	const struct air_cuda_op *op;
+	struct air_cuda_function *fn[AIR_CUDA_STEPS];
+	struct air_lt_plan *lt;
+	struct air_cuda_plan p;
+};
+
+/* A channel's streams: [0] for ordered work. */
+struct channel {
+	struct channel *next;
+	struct air_stream stream[STREAMS];
+	uint64_t *words;
+	uint32_t generation;
+	uint32_t turn;		/* the side stream that is next */
+	bool mixed;		/* a side stream may be ahead of stream[0] */
+};
+
+struct air_exec {
+	struct air_cuda *cuda;
+	const struct air_worker_services *services;
+	struct channel *channels;
+	struct air_stream *active;
+	unsigned int outstanding;
+	uint64_t asked;
+	int event_fd, timer_fd, wait_fd;
+	bool armed;
+};
+
+/* --------------------------------------------------------- open and close */
+
+static int watch(int ep, int fd)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	return epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev);
+}
+
+static void launch_close(struct air_exec *ex)
+{
+	if (ex->cuda)
+		air_cuda_put(ex->cuda);
+	if (ex->wait_fd >= 0)
+		close(ex->wait_fd);
+	if (ex->timer_fd >= 0)
+		close(ex->timer_fd);
+	if (ex->event_fd >= 0)
+		close(ex->event_fd);
+	free(ex);
+}
+
+static const struct air_worker_services *services;
+
+void air_launch_set_services(const struct air_worker_services *s)
+{
+	services = s;
+}
+
+static air_status launch_open(const struct air_executor_config *config,
+			      struct air_exec **out, struct air_error *e)
+{
+	struct air_exec *ex = calloc(1, sizeof(*ex));
+	air_status st;
+
+	if (!ex)
+		return air_fail(e, AIR_NO_MEMORY, "cuda-launch: out of memory");
+	ex->services = services;
+	ex->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	ex->timer_fd = timerfd_create(CLOCK_MONOTONIC,
+				      TFD_NONBLOCK | TFD_CLOEXEC);
+	ex->wait_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (ex->event_fd < 0 || ex->timer_fd < 0 || ex->wait_fd < 0 ||
+	    watch(ex->wait_fd, ex->event_fd) ||
+	    watch(ex->wait_fd, ex->timer_fd)) {
+		st = air_fail(e, AIR_SYSTEM, "cuda-launch: no descriptors: %s",
+			      strerror(errno));
+		goto fail;
+	}
+	st = air_cuda_get(ex->services, &ex->cuda, e);
+	if (st)
+		goto fail;
+	*out = ex;
+	return AIR_OK;
+fail:
+	launch_close(ex);
+	return st;
+}
+
+static void launch_caps(struct air_exec *ex, struct air_backend_caps *caps)
+{
+	struct air_cuda *c = ex->cuda;
+
+	caps->executor = AIR_EXEC_CUDA_LAUNCH;
+	caps->present = 1;
+	caps->threads = c->info.sms;
+	caps->host_buffers = 1;
+	caps->device_buffers = 1;
+	caps->user_kernels = 1;
+	caps->memory = c->total_memory;
+	caps->ops = 0;
+	for (uint32_t i = 1; i < AIR_OP_COUNT; i++)
+		caps->ops |= (uint64_t)!!air_cuda_op_find(i) << i;
+	snprintf(caps->name, sizeof(caps->name),
+		 "cuda-launch: %.48s, compute capability %u.%u", c->device_name,
+		 c->info.cc / 10, c->info.cc % 10);
+}
+
+/* --------------------------------------------------------------- channels */
+
+static air_status open_streams(struct air_exec *ex, struct channel *ch)
+{
+	CUresult r = cu.MemAllocHost((void **)&ch->words, STREAMS * WORD_GAP);
+
+	for (uint32_t i = 0; i < STREAMS && r == CUDA_SUCCESS; i++)
+		r = air_stream_open(&ch->stream[i],
+				    ch->words + i * (WORD_GAP / 8));
+	if (r == CUDA_SUCCESS) {
+		ch->generation = ex->cuda->generation;
+		ch->mixed = false;
+		return AIR_OK;
+	}
+	ex->services->log("cuda-launch: no streams: %s",
+			  air_cuda_error_name(r));
+	return air_cuda_is_fatal(ex->cuda, r) ? AIR_DEVICE_LOST :
+						air_cuda_status(r);
+}
+
+static void close_streams(struct air_exec *ex, struct channel *ch)
+{
+	if (ch->generation != ex->cuda->generation) {
+		/* they went with their context */
+		memset(ch->stream, 0, sizeof(ch->stream));
+		ch->words = NULL;
+		return;
+	}
+	for (uint32_t i = 0; i < STREAMS; i++)
+		air_stream_close(ex->cuda, &ch->stream[i]);
+	if (ch->words) {
+		air_cuda_quiet_begin(ex->cuda);
+		cu.MemFreeHost(ch->words);
+		air_cuda_quiet_end(ex->cuda);
+	}
+	ch->words = NULL;
+}
+
+static air_status launch_channel_open(struct air_exec *ex,
+				      struct air_wchannel *wch, void **priv)
+{
+	struct channel *ch = calloc(1, sizeof(*ch));
+	air_status st;
+
+	if (!ch)
+		return AIR_NO_MEMORY;
+	ch->generation = ex->cuda->generation;
+	st = open_streams(ex, ch);
+	if (st) {
+		close_streams(ex, ch);
+		free(ch);
+		return st;
+	}
+	ch->next = ex->channels;
+	ex->channels = ch;
+	*priv = ch;
+	return AIR_OK;
+}
+
+static void launch_channel_close(struct air_exec *ex, void *priv)
+{
+	struct channel *ch = priv, **where = &ex->channels;
+
+	while (*where != ch)
+		where = &(*where)->next;
+	*where = ch->next;
+	close_streams(ex, ch);
+	free(ch);
+}
+
+/* ------------------------------------------------------------------ plans */
+
+static void launch_unplan(struct air_exec *ex, void *priv)
+{
+	struct plan *p = priv;
+
+	if (p->lt)
+		air_lt_unplan(p->lt);
+	free(p);
+}
+
+static air_status find_functions(struct air_exec *ex, struct plan *p,
+				 struct air_error *e)
+{
+	for (uint32_t i = 0; i < p->p.n_steps; i++) {
+		air_status st = air_cuda_function(ex->cuda, p->op,
+						  p->p.step[i].kernel,
+						  p->p.step[i].shared,
+						  &p->fn[i], e);
+
+		if (st)
+			return st;
+	}
+	return AIR_OK;
+}
+
+static air_status launch_plan(struct air_exec *ex, const struct air_plan *plan,
+			      void **priv, uint64_t *workspace,
+			      struct air_error *why)
+{
+	const struct air_cuda_op *op = air_cuda_op_find(plan->desc.op);
+	struct plan *p;
+	air_status st;
+
+	if (!op)
+		return air_fail(why, AIR_UNSUPPORTED,
+				"cuda-launch: no kernels for %s",
+				plan->op->name);
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return air_fail(why, AIR_NO_MEMORY,
+				"cuda-launch: out of memory");
+	p->op = op;
+	st = op->plan(&plan->desc, &ex->cuda->info, &p->p, why);
+	if (st)
+		goto fail;
+	if (p->p.library) {
+		st = air_lt_plan(ex->cuda, &plan->desc, &p->lt, why);
+		if (st == AIR_UNSUPPORTED)
+			p->p.library = false;
+		else if (st)
+			goto fail;
+	}
+	if (!p->p.library) {
+		st = find_functions(ex, p, why);
+		if (st)
+			goto fail;
+	}
+	air_fail(why, AIR_OK, "cuda-launch: %s on %s",
+		 p->p.library ? "cuBLASLt" : p->p.n_steps ?
+					     p->p.step[0].kernel : "nothing",
+		 ex->cuda->device_name);
+	*priv = p;
+	return AIR_OK;
+fail:
+	launch_unplan(ex, p);
+	return st;
+}
+
+/* -------------------------------------------------------------------- run */
+
+/* Scratch memory of a stream is made when something first needs it. */
+static bool have_scratch(struct air_exec *ex, struct air_stream *s)
+{
+	return s->scratch || !air_devmem_alloc(ex->cuda, AIR_CUDA_SCRATCH,
+					       &s->scratch, NULL);
+}
+
+static CUresult launch_steps(struct air_exec *ex, struct plan *p,
+			     const uint64_t *addr, struct air_stream *stream)
+{
+	struct air_operands ops;
+
+	memcpy(ops.addr, addr, sizeof(ops.addr));
+	if (p->p.scratch) {
+		if (!have_scratch(ex, stream))
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		ops.addr[AIR_WORKSPACE_ADDR] = stream->scratch;
+	}
+	for (uint32_t i = 0; i < p->p.n_steps; i++) {
+		const struct air_cuda_step *s = &p->p.step[i];
+		void *args[] = { p->p.params, &ops };
+		CUlaunchAttribute cluster = {
+			.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+			.value.clusterDim = { s->cluster, 1, 1 },
+		};
+		CUlaunchConfig config = {
+			.gridDimX = s->grid[0],
+			.gridDimY = s->grid[1],
+			.gridDimZ = s->grid[2],
+			.blockDimX = s->block,
+			.blockDimY = 1,
+			.blockDimZ = 1,
+			.sharedMemBytes = s->shared,
+			.hStream = stream->stream,
+			.attrs = &cluster,
+			.numAttrs = s->cluster > 1,
+		};
+		CUresult r = cu.LaunchKernelEx(&config, p->fn[i]->fn, args,
+					       NULL);
+
+		if (r != CUDA_SUCCESS)
+			return r;
+	}
+	return CUDA_SUCCESS;
+}
+
+static CUresult run_library(struct air_exec *ex, struct plan *p,
+			    const uint64_t *addr, struct air_stream *s)
+{
+	bool cold = !air_lt_warm(p->lt);
+	CUresult r;
+
+	if (!have_scratch(ex, s))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (cold)
+		air_cuda_quiet_begin(ex->cuda);
+	r = air_lt_run(ex->cuda, p->lt, addr, s->scratch, s->stream);
+	if (cold)
+		air_cuda_quiet_end(ex->cuda);
+	return r;
+}
+
+/* The stream for @work, and what it has to wait for. */
+static CUresult choose_stream(struct channel *ch, const struct air_work *work,
+			      struct air_stream **out)
+{
+	struct air_stream *main = &ch->stream[0];
+	CUresult r = CUDA_SUCCESS;
+
+	if (work->flags & AIRUNNER_SQE_UNORDERED) {
+		*out = &ch->stream[1 + ch->turn++ % SIDES];
+		ch->mixed = true;
+		return r;
+	}
+	*out = main;
+	for (uint32_t i = 1; ch->mixed && i < STREAMS && r == CUDA_SUCCESS;
+	     i++) {
+		struct air_stream *side = &ch->stream[i];
+
+		if (!side->first)
+			continue;
+		r = cu.EventRecord(side->event, side->stream);
+		if (r == CUDA_SUCCESS)
+			r = cu.StreamWaitEvent(main->stream, side->event, 0);
+	}
+	ch->mixed = false;
+	return r;
+}
+
+/*
+ * A user's kernel may fault. To know which of the outstanding did, the stream
+ * tells of everything before each of them; what follows is told apart by the
+ * next one or by the burst's end.
+ */
+static CUresult launch_user(struct air_stream *s, const struct air_launch *l)
+{
+	CUresult r = air_stream_tell(s);
+
+	if (r != CUDA_SUCCESS)
+		return r;
+	return air_module_launch(l, s->stream);
+}
+
+/* Start the work's clock, put it on the stream's list. */
+static void push(struct air_exec *ex, struct air_stream *s,
+		 struct air_work *work)
+{
+	air_stream_push(s, work);
+	ex->outstanding++;
+	if (!s->active) {
+		s->active = true;
+		s->next = ex->active;
+		ex->active = s;
+	}
+}
+
+static air_status launch_run(struct air_exec *ex, struct air_work *work)
+{
+	struct channel *ch = work->ch_priv;
+	struct plan *p = work->plan_priv;
+	struct air_stream *s = &ch->stream[0];
+	struct air_error e = { "" };
+	CUresult r = CUDA_SUCCESS;
+	air_status st;
+
+	/* answered, as all outstanding work, by the next poll() */
+	if (ex->cuda->lost)
+		goto out;
+	if (ch->generation != ex->cuda->generation) {
+		close_streams(ex, ch);
+		st = open_streams(ex, ch);
+		if (st)
+			goto now;
+	}
+	if (!work->launch && !p->lt && p->p.n_steps &&
+	    p->fn[0]->generation != ex->cuda->generation) {
+		st = find_functions(ex, p, &e);
+		if (st)
+			goto now;
+	}
+	r = choose_stream(ch, work, &s);
+	if (r == CUDA_SUCCESS) {
+		if (work->launch)
+			r = launch_user(s, work->launch);
+		else if (p->lt)
+			r = run_library(ex, p, work->addr, s);
+		else
+			r = launch_steps(ex, p, work->addr, s);
+	}
+	if (r != CUDA_SUCCESS && !air_cuda_is_fatal(ex->cuda, r)) {
+		st = air_cuda_status(r);
+		ex->services->log("cuda-launch: launch refused: %s",
+				  air_cuda_error_name(r));
+		goto now;
+	}
+out:
+	push(ex, s, work);
+	if (s->given - s->told >= AIR_STREAM_BURST && !ex->cuda->lost)
+		air_cuda_is_fatal(ex->cuda, air_stream_tell(s));
+	return AIR_PENDING;
+now:
+	work->end = ex->services->now();
+	return st;
+}
+
+static void launch_flush(struct air_exec *ex)
+{
+	if (ex->cuda->lost)
+		return;
+	for (struct air_stream *s = ex->active; s; s = s->next)
+		if (air_cuda_is_fatal(ex->cuda, air_stream_tell(s)))
+			return;
+}
+
+/* ------------------------------------------------------------------- poll */
+
+static unsigned int report(struct air_exec *ex, struct air_work *list,
+			   air_status st)
+{
+	unsigned int n = 0;
+
+	while (list) {
+		struct air_work *w = list;
+
+		list = w->next;
+		ex->outstanding--;
+		n++;
+		ex->services->work_done(w, st, 0);
+	}
+	return n;
+}
+
+/*
+ * The context is lost. The work at the head of a stream was running or next;
+ * if only one of those is a user's kernel, that one did it.
+ */
+static unsigned int report_lost(struct air_exec *ex)
+{
+	struct air_work *suspect = NULL, *lost = NULL, **tail = &lost;
+	uint64_t now = ex->services->now();
+	struct air_error e = { "" };
+	unsigned int suspects = 0, n = 0;
+	struct air_stream *s;
+
+	/* what had completed before is not lost */
+	for (s = ex->active; s; s = s->next)
+		n += report(ex, air_stream_pop(s, now), AIR_OK);
+	for (s = ex->active; s; s = s->next) {
+		if (s->first && !s->first->plan) {
+			suspect = s->first;
+			suspects++;
+		}
+	}
+	while ((s = ex->active)) {
+		ex->active = s->next;
+		s->active = false;
+		*tail = air_stream_pop_all(s);
+		while (*tail) {
+			(*tail)->end = now;
+			tail = &(*tail)->next;
+		}
+	}
+	if (air_cuda_restore(ex->cuda, &e))
+		ex->services->log("cuda-launch: %s", e.text);
+	while (lost) {
+		struct air_work *w = lost;
+
+		lost = w->next;
+		ex->outstanding--;
+		n++;
+		ex->services->work_done(w, suspects == 1 && w == suspect ?
+						AIR_DEVICE_FAULT :
+						AIR_DEVICE_LOST, 0);
+	}
+	return n;
+}
+
+/* A failed stream never writes its word: ask now and then. */
+static void ask(struct air_exec *ex, uint64_t now)
+{
+	if (now - ex->asked < ASK_NS)
+		return;
+	ex->asked = now;
+	for (struct air_stream *s = ex->active; s; s = s->next)
+		if (air_cuda_is_fatal(ex->cuda, cu.StreamQuery(s->stream)))
+			return;
+}
+
+static void drain_fds(struct air_exec *ex)
+{
+	uint64_t n;
+
+	while (read(ex->event_fd, &n, sizeof(n)) > 0 ||
+	       read(ex->timer_fd, &n, sizeof(n)) > 0)
+		;
+	ex->armed = false;
+}
+
+static unsigned int launch_poll(struct air_exec *ex)
+{
+	struct air_stream **where = &ex->active, *s;
+	struct air_work *done = NULL, **tail = &done;
+	uint64_t now;
+
+	if (ex->armed)
+		drain_fds(ex);
+	if (ex->cuda->lost)
+		return report_lost(ex);
+	if (!ex->active)
+		return 0;
+	now = ex->services->now();
+	while ((s = *where)) {
+		*tail = air_stream_pop(s, now);
+		while (*tail)
+			tail = &(*tail)->next;
+		if (s->first) {
+			where = &s->next;
+			continue;
+		}
+		*where = s->next;
+		s->active = false;
+	}
+	if (done) {
+		ex->asked = now;
+		/* after the walk: a callback may run the next work */
+		return report(ex, done, AIR_OK);
+	}
+	ask(ex, now);
+	return ex->cuda->lost ? report_lost(ex) : 0;
+}
+
+static unsigned int launch_outstanding(struct air_exec *ex)
+{
+	return ex->outstanding;
+}
+
+static void wake(void *arg)
+{
+	struct air_exec *ex = arg;
+	uint64_t one = 1;
+
+	/* full means that it is readable, which is all that is wanted */
+	if (write(ex->event_fd, &one, sizeof(one)) < 0)
+		return;
+}
+
+/*
+ * Each stream that has work calls back when it has come through. A context
+ * that is lost calls nobody: hence the timer.
+ */
+static int launch_wait_fd(struct air_exec *ex)
+{
+	struct itimerspec when = { .it_value.tv_nsec = SLEEP_ASK_NS };
+
+	launch_flush(ex);
+	for (struct air_stream *s = ex->active; s && !ex->cuda->lost;
+	     s = s->next) {
+		CUresult r;
+
+		if (s->armed == s->given)
+			continue;
+		r = cu.LaunchHostFunc(s->stream, wake, ex);
+		if (r == CUDA_SUCCESS)
+			s->armed = s->given;
+		else
+			air_cuda_is_fatal(ex->cuda, r);
+	}
+	if (ex->cuda->lost || (ex->active && timerfd_settime(ex->timer_fd, 0,
+							     &when, NULL)))
+		return -1;
+	ex->armed = true;
+	return ex->wait_fd;
+}
+
+/* ---------------------------------------------------------------- buffers */
+
+static air_status launch_buffer_map(struct air_exec *ex,
+				    struct air_wbuffer *buf)
+{
+	return air_cuda_buffer_map(ex->cuda, buf, AIRUNNER_EXEC_CUDA_LAUNCH);
+}
+
+static void launch_buffer_unmap(struct air_exec *ex, struct air_wbuffer *buf)
+{
+	air_cuda_buffer_unmap(ex->cuda, buf, AIRUNNER_EXEC_CUDA_LAUNCH);
+}
+
+static air_status launch_buffer_alloc(struct air_exec *ex,
+				      struct air_wbuffer *buf)
+{
+	return air_cuda_buffer_alloc(ex->cuda, buf);
+}
+
+static void launch_buffer_free(struct air_exec *ex, struct air_wbuffer *buf)
+{
+	air_cuda_buffer_free(ex->cuda, buf);
+}
+
+/* ---------------------------------------------------------- user's kernels */
+
+static air_status launch_module_load(struct air_exec *ex, const void *image,
+				     uint64_t size, void **module,
+				     struct air_error *e)
+{
+	return air_module_load(ex->cuda, image, size,
+			       (struct air_module **)module, e);
+}
+
+static void launch_module_unload(struct air_exec *ex, void *module)
+{
+	air_module_unload(ex->cuda, module);
+}
+
+static air_status launch_function_get(struct air_exec *ex, void *module,
+				      struct airunner_function_record *record,
+				      void **function, struct air_error *e)
+{
+	return air_module_function(ex->cuda, module, record,
+				   (struct air_module_function **)function, e);
+}
+
+const struct air_executor_ops air_cuda_launch_ops = {
+	.abi = AIR_EXECUTOR_ABI,
+	.id = AIRUNNER_EXEC_CUDA_LAUNCH,
+	.name = "cuda-launch",
+	.open = launch_open,
+	.close = launch_close,
+	.caps = launch_caps,
+	.channel_open = launch_channel_open,
+	.channel_close = launch_channel_close,
+	.buffer_map = launch_buffer_map,
+	.buffer_unmap = launch_buffer_unmap,
+	.buffer_alloc = launch_buffer_alloc,
+	.buffer_free = launch_buffer_free,
+	.plan = launch_plan,
+	.unplan = launch_unplan,
+	.run = launch_run,
+	.poll = launch_poll,
+	.flush = launch_flush,
+	.outstanding = launch_outstanding,
+	.wait_fd = launch_wait_fd,
+	.module_load = launch_module_load,
+	.module_unload = launch_module_unload,
+	.function_get = launch_function_get,
+};
