@@ -8,7 +8,7 @@
  *	air_open("inproc:", NULL, &dev);
  *	air_channel_create(dev, NULL, &ch);
  *	... air_buffer_alloc(), air_create_relu_descriptor() ...
- *	air_execute_relu(ch, relu, AIR_NO_REF, y, x, &token);
+ *	air_execute_relu(relu, AIR_NO_REF, y, x, &token);
  *	air_wait(ch, token, AIR_FOREVER, NULL);
  *
  * Objects, from the outside in: a device is a way to reach a worker; a channel

@@ -12,7 +12,7 @@
 
 struct air_pool;
 
-/* Threads of the pool, the caller among them. */
+/* Threads of the pool, the caller among them; 1 for NULL, a pool of none. */
 unsigned int air_pool_threads(const struct air_pool *pool);
 
 /*
@@ -24,6 +24,7 @@ void air_pool_for(struct air_pool *pool, uint64_t n, uint64_t grain,
 		  void (*fn)(void *arg, uint64_t begin, uint64_t end),
 		  void *arg);
 
+/* @threads: 0 for one a core this process may use. NULL: no memory. */
 struct air_pool *air_pool_create(unsigned int threads);
 void air_pool_destroy(struct air_pool *pool);
 

@@ -23,17 +23,6 @@ struct air_error {
 air_status air_fail(struct air_error *e, air_status status, const char *fmt,
 		    ...) __attribute__((format(printf, 3, 4)));
 
-/* How an output may share memory with an input. */
-enum air_alias {
-	/* Any overlap is refused. */
-	AIR_ALIAS_NONE,
-	/*
-	 * Exactly the same elements (address, shape, strides, dtype) is
-	 * in-place and allowed; any other overlap is refused.
-	 */
-	AIR_ALIAS_IN_PLACE,
-};
-
 struct air_cpu_plan;
 
 /**
@@ -41,14 +30,18 @@ struct air_cpu_plan;
  * @name: as in air_op_<name>
  * @id: AIR_OP_<name>
  * @n_tensors: operands, the output first
- * @n_required: how many of them must be given; the rest may have dtype 0
+ * @n_required: how many of them, the first ones, must be given; the rest may
+ *	have dtype 0
+ * @n_attrs: attributes it has; those beyond must be zero
+ * @in_place: bit i: operand i may be exactly the output's elements (address,
+ *	shape, strides, dtype). Any other overlap of the output with an
+ *	operand is refused
  * @operand: their names, for error sentences
- * @alias: how the output (operand 0) may share memory with the others
  * @check: everything that can be wrong with a descriptor beyond what
  *	air_plan_init() checks for all (sizes, dtype numbers, dimensions,
- *	overflow). Names operator, operand, value and expectation in @e.
- *	Must be safe on arbitrary bytes: a worker calls it on what a client of
- *	another process wrote.
+ *	output strides, overflow, unknown attributes). Names operator,
+ *	operand, value and expectation in @e. The rest is still what a client
+ *	of another process wrote: attributes can hold anything
  * @cpu_workspace: bytes the CPU executor needs; NULL for none
  * @cpu_plan: make the CPU executor's plan for a checked descriptor
  */
@@ -57,8 +50,9 @@ struct air_op {
 	enum air_op_id id;
 	uint32_t n_tensors;
 	uint32_t n_required;
+	uint32_t n_attrs;
+	uint32_t in_place;
 	const char *operand[AIRUNNER_MAX_TENSORS];
-	enum air_alias alias;
 	air_status (*check)(const struct airunner_desc *d,
 			    struct air_error *e);
 	uint64_t (*cpu_workspace)(const struct airunner_desc *d);

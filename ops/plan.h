@@ -35,10 +35,17 @@ struct air_plan {
 	uint32_t same_layout;
 };
 
-/* Check @desc as untrusted bytes and fill in @plan. */
+/*
+ * Check @desc as untrusted bytes and fill in @plan. @desc is copied first and
+ * may be changing meanwhile. What op->check() sees has passed
+ * air_tensor_check(), and the elements of its output are distinct.
+ */
 air_status air_plan_init(struct air_plan *plan,
 			 const struct airunner_desc *desc,
 			 struct air_error *e);
+
+/* Workspaces begin at a multiple of this. */
+#define AIR_WORKSPACE_ALIGN 64
 
 /* A buffer as binding sees it: address in the executor's space, and size. */
 struct air_span {
@@ -57,7 +64,10 @@ struct air_span {
  *
  * Checks handle, range, alignment, aliasing and workspace. AIR_BAD_HANDLE,
  * AIR_BAD_RANGE, AIR_BAD_ALIGN, AIR_ALIASING, AIR_WORKSPACE,
- * AIR_BAD_RESERVED (a reference where the plan has no operand).
+ * AIR_BAD_RESERVED (a reference where the plan has no operand, or a non-zero
+ * argument word). Operands without elements may be AIRUNNER_REF_NONE; where
+ * the plan has no operand, 0 will do as well. A workspace that the plan does
+ * not need is not looked at. Addresses of spans must not wrap.
  */
 air_status air_plan_bind(const struct air_plan *plan,
 			 const uint64_t word[AIRUNNER_SQE_WORDS],

@@ -14,7 +14,7 @@
  *	one each.
  * air_prepare_<op>(d, &call, workspace, operands...)
  *	Writes the submission into *call; nothing is sent. Never fails on a
- *	descriptor of that operator.
+ *	descriptor of that operator (AIR_BAD_ARGUMENT on another's).
  * air_execute_<op>(d, workspace, operands..., &token)
  *	Prepare and submit one: a 64-byte slot. The token may be NULL: then the
  *	call is detached (AIR_CALL_DETACHED). AIR_FULL, and AIR_BAD_ARGUMENT for
@@ -24,7 +24,25 @@
  *	May be called while executions are outstanding: they finish first.
  *
  * A descriptor belongs to its channel, is immutable and may be used by several
- * threads at once. Workspace is AIR_NO_REF where none is needed.
+ * threads at once. Workspace is AIR_NO_REF where none is needed; where it is, it
+ * begins at a multiple of 64 bytes and overlaps no operand.
+ *
+ * What holds for every operator unless its header says otherwise:
+ *  - Operands are given outputs first. Inputs may have any strides, 0 and
+ *    negative ones too; an output's elements must not share memory with each
+ *    other (AIR_BAD_STRIDES). First elements must be aligned to their dtype's
+ *    size (AIR_BAD_ALIGN), to nothing more.
+ *  - An output may not share memory with an input (AIR_ALIASING), except that
+ *    where a header says "in place" the two may be exactly the same elements:
+ *    same address, shape, strides and dtype. Views that lie between each
+ *    other's elements (columns of one matrix) do not share memory.
+ *  - f16 and bf16 are computed in f32 and rounded once, to nearest even; what
+ *    is too large becomes Inf. Subnormal numbers are numbers.
+ *  - Tensors may be empty (a dimension of 0); any number of elements up to
+ *    2^62 will do.
+ *  - A result does not depend on the number of threads (matmul and conv2d
+ *    excepted: OpenBLAS decides there), nor on what else runs.
+ *    It may differ in the last bits between executors and kinds of CPU.
  */
 #ifndef AIRUNNER_OPS_H
 #define AIRUNNER_OPS_H
@@ -61,5 +79,14 @@ enum air_op_id {
 #undef AIR_OP_ENUM
 	AIR_OP_COUNT
 };
+
+/* What can be applied to the elements of a matmul's or conv2d's result. */
+typedef enum air_activation {
+	AIR_ACT_NONE = 0,
+	AIR_ACT_RELU = 1,
+	AIR_ACT_SILU = 2,
+	AIR_ACT_GELU = 3, /* by erf */
+	AIR_ACT_GELU_TANH = 4, /* the tanh approximation */
+} air_activation;
 
 #endif /* AIRUNNER_OPS_H */

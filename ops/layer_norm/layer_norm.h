@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef AIR_LAYER_NORM_H
+#define AIR_LAYER_NORM_H
+
+#include "ops/check.h"
+
+/* Attributes */
+enum { AIR_LAYER_NORM_EPSILON = 0, AIR_LAYER_NORM_ATTRS = 1 };
+
+extern const struct air_op air_op_layer_norm;
+
+air_status air_layer_norm_cpu_plan(const struct airunner_desc *d,
+				   struct air_cpu_plan **out,
+				   struct air_error *e);
+
+#endif /* AIR_LAYER_NORM_H */

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+#include <airunner/ops/relu.h>
+
+#include "ops/api.h"
+
+air_status air_create_relu_descriptor(air_channel *ch, air_descriptor **out,
+				      const air_tensor_desc *y,
+				      const air_tensor_desc *x)
+{
+	const air_tensor_desc *const t[] = { y, x };
+
+	return air_descriptor_create(ch, AIR_OP_relu, t, 2, NULL, 0, out);
+}
+
+AIR_OP_API(relu, AIR_REFS(air_ref y, air_ref x), y, x)
