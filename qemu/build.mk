@@ -6,7 +6,7 @@ T	?= *
 
 .PHONY: deps
 deps:
-	@qemu/deps.sh build test module qemu model lint
+	@qemu/deps.sh build test module qemu debug model lint
 
 .PHONY: module
 module:
@@ -34,20 +34,67 @@ deb:
 
 # ------------------------------------------------------------ installation
 
+# DESTDIR for packages, PREFIX for where it will live; MODULE=no leaves the
+# kernel module out. What is installed is listed here once, for both ways.
+
 PREFIX	?= /usr/local
 DESTDIR	?=
 MODULE	?= yes
-bindir	:= $(DESTDIR)$(PREFIX)/bin
-sbindir	:= $(DESTDIR)$(PREFIX)/sbin
-libdir	:= $(DESTDIR)$(PREFIX)/lib
-incdir	:= $(DESTDIR)$(PREFIX)/include
-udevdir	:= $(DESTDIR)/etc/udev/rules.d
-unitdir	:= $(DESTDIR)/etc/systemd/system
 
-HEADERS	:= $(shell cd include && find airunner.h airunner -name '*.h')
-
-UDEV_RULES := $(wildcard kmod/*.rules)
+I	:= $(DESTDIR)$(PREFIX)
+UDEVDIR	?= $(DESTDIR)/etc/udev/rules.d
+UNITDIR	?= $(DESTDIR)/etc/systemd/system
+HEADERS	:= $(patsubst include/%,%,$(sort $(wildcard include/airunner.h \
+	   include/airunner/*.h include/airunner/ops/*.h)))
+UDEV_RULES := $(wildcard kmod/*.rules kmod/*/*.rules)
 UNITS	:= $(wildcard ops/worker/daemon/*.service)
-LIBS	= $(wildcard $(B)/libairunner.a $(B)/libairunner.so*)
-PLUGINS	= $(wildcard $(B)/airunner-*.so)
-PYTHON_SRC := $(wildcard libairunner/python/airunner/*.py)
+# Executors that are loaded when they are there: libairunner-cuda.so and such.
+PLUGINS	= $(wildcard $(B)/libairunner-*.so)
+
+.PHONY: install uninstall
+install: all
+	install -D -m 755 $(B)/airunner $(I)/bin/airunner
+	install -D -m 755 $(B)/airunnerd $(I)/sbin/airunnerd
+	install -D -m 644 $(B)/libairunner.a $(I)/lib/libairunner.a
+	install -D -m 755 $(B)/libairunner.so.$(LIB_SOVERSION) \
+		$(I)/lib/libairunner.so.$(LIB_SOVERSION)
+	ln -sf libairunner.so.$(LIB_SOVERSION) $(I)/lib/libairunner.so
+	for f in $(HEADERS); do \
+		install -D -m 644 include/$$f $(I)/include/$$f || exit; \
+	done
+	install -D -m 644 include/uapi/airunner.h $(I)/include/airunner/uapi.h
+	install -d $(I)/lib/pkgconfig
+	sed 's,@PREFIX@,$(PREFIX),g' libairunner/airunner.pc.in \
+		>$(I)/lib/pkgconfig/airunner.pc
+	for f in $(PLUGINS); do \
+		install -D -m 755 $$f $(I)/lib/airunner/$${f##*/} || exit; \
+	done
+	for f in $(UDEV_RULES); do \
+		install -D -m 644 $$f $(UDEVDIR)/$${f##*/} || exit; \
+	done
+	for f in $(UNITS); do \
+		install -d $(UNITDIR) && \
+		sed 's,@PREFIX@,$(PREFIX),g' $$f >$(UNITDIR)/$${f##*/} || \
+		exit; \
+	done
+ifeq ($(MODULE),yes)
+	$(MAKE) -C kmod install $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR))
+endif
+ifeq ($(DESTDIR),)
+	getent group airunner >/dev/null || groupadd --system airunner
+	ldconfig
+	! command -v udevadm >/dev/null || udevadm control --reload || true
+endif
+
+uninstall:
+	rm -f $(I)/bin/airunner $(I)/sbin/airunnerd $(I)/lib/libairunner.a \
+		$(I)/lib/libairunner.so $(I)/lib/libairunner.so.* \
+		$(I)/lib/pkgconfig/airunner.pc $(HEADERS:%=$(I)/include/%) \
+		$(I)/include/airunner/uapi.h $(I)/lib/airunner/libairunner-*.so \
+		$(patsubst %,$(UDEVDIR)/%,$(notdir $(UDEV_RULES))) \
+		$(patsubst %,$(UNITDIR)/%,$(notdir $(UNITS)))
+	-rmdir $(I)/include/airunner/ops $(I)/include/airunner \
+		$(I)/lib/airunner 2>/dev/null
+ifeq ($(MODULE),yes)
+	$(MAKE) -C kmod uninstall $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR))
+endif
