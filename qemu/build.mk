@@ -44,6 +44,8 @@ MODULE	?= yes
 I	:= $(DESTDIR)$(PREFIX)
 UDEVDIR	?= $(DESTDIR)/etc/udev/rules.d
 UNITDIR	?= $(DESTDIR)/etc/systemd/system
+VERSION	= $(shell sed -nE 's/^.define AIR_VERSION_[A-Z]+ //p' \
+	  include/airunner.h | paste -sd.)
 HEADERS	:= $(patsubst include/%,%,$(sort $(wildcard include/airunner.h \
 	   include/airunner/*.h include/airunner/ops/*.h)))
 UDEV_RULES := $(wildcard kmod/*.rules kmod/*/*.rules)
@@ -64,8 +66,8 @@ install: all
 	done
 	install -D -m 644 include/uapi/airunner.h $(I)/include/airunner/uapi.h
 	install -d $(I)/lib/pkgconfig
-	sed 's,@PREFIX@,$(PREFIX),g' libairunner/airunner.pc.in \
-		>$(I)/lib/pkgconfig/airunner.pc
+	sed 's,@PREFIX@,$(PREFIX),; s,@LIBDIR@,$(PREFIX)/lib,; s,@VERSION@,$(VERSION),' \
+		libairunner/airunner.pc.in >$(I)/lib/pkgconfig/airunner.pc
 	for f in $(PLUGINS); do \
 		install -D -m 755 $$f $(I)/lib/airunner/$${f##*/} || exit; \
 	done
