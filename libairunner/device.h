@@ -35,6 +35,12 @@ struct air_device {
 	struct air_cache cache;
 };
 
+/* A device by way of @ops; @where is the transport's part of the name. */
+air_status air_device_open(const struct air_transport_ops *ops,
+			   const char *where,
+			   const struct air_device_options *options,
+			   air_device **out);
+
 /* AIR_OK, or AIR_FORKED with its sentence. */
 air_status air_device_usable(const struct air_device *dev);
 

@@ -78,10 +78,10 @@ static const struct air_transport_ops *choose(const char **where)
 	return NULL;
 }
 
-static air_status open_as(const struct air_transport_ops *ops,
-			  const char *where,
-			  const struct air_device_options *options,
-			  air_device **out)
+air_status air_device_open(const struct air_transport_ops *ops,
+			   const char *where,
+			   const struct air_device_options *options,
+			   air_device **out)
 {
 	struct air_device *dev = calloc(1, sizeof(*dev));
 	air_status status;
@@ -126,7 +126,7 @@ air_status air_open(const char *where, const struct air_device_options *options,
 	if (!where)
 		where = getenv("AIRUNNER");
 	if (!where || !*where) {
-		if (open_as(&air_transport_kernel, AIRUNNER_DEVICE, &o, out) ==
+		if (air_device_open(&air_transport_kernel, AIRUNNER_DEVICE, &o, out) ==
 		    AIR_OK)
 			return AIR_OK;
 		where = "inproc:";
@@ -137,7 +137,7 @@ air_status air_open(const char *where, const struct air_device_options *options,
 			AIR_BAD_ARGUMENT,
 			"air_open: \"%s\" is neither \"inproc:\" nor \"unix:PATH\" nor the path of a device",
 			where);
-	return open_as(ops, where, &o, out);
+	return air_device_open(ops, where, &o, out);
 }
 
 air_status air_close(air_device *dev)
