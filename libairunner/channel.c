@@ -87,7 +87,6 @@ static void free_channel(struct air_channel *ch)
 	pthread_mutex_destroy(&ch->replay_lock);
 	free(ch->slots);
 	free(ch->collected);
-	free(ch->claimed);
 	free(ch->freed);
 	free(ch->handles);
 	free(ch);
@@ -116,16 +115,18 @@ static struct air_channel *alloc_channel(struct air_device *dev, uint32_t order)
 	air_list_init(&ch->descriptors);
 	air_cache_bins_init(&ch->bins);
 	ch->next_handle = 1;
-	ch->slots = calloc(1ul << order, sizeof(*ch->slots));
+	ch->slots = aligned_alloc(64, sizeof(*ch->slots) << order);
 	ch->collected = calloc(1ul << order, 1);
-	ch->claimed = calloc(1ul << order, 1);
 	ch->freed = calloc(1, BITMAP_BYTES);
 	ch->handles = calloc(1, BITMAP_BYTES);
-	if (!ch->slots || !ch->collected || !ch->claimed || !ch->freed ||
-	    !ch->handles) {
+	if (!ch->slots || !ch->collected || !ch->freed || !ch->handles) {
 		free_channel(ch);
 		return NULL;
 	}
+	/* The token one lap before the slot's first. */
+	memset(ch->slots, 0, sizeof(*ch->slots) << order);
+	for (uint64_t s = 0; s < UINT64_C(1) << order; s++)
+		ch->slots[s].claimed = s + 1 - (UINT64_C(1) << order);
 	return ch;
 }
 

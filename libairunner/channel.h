@@ -4,8 +4,8 @@
  *
  * A token is a ring index plus one. Beside each slot the library keeps, where
  * no worker can write, what it must remember of the submission there (struct
- * air_slot), and two bytes with the lap of an index: claimed, by whoever is to
- * deliver its completion, and collected, after which the slot may be reused.
+ * air_slot), and a byte with the lap of the index that was collected last,
+ * after which the slot may be reused.
  */
 #ifndef AIR_CHANNEL_H
 #define AIR_CHANNEL_H
@@ -29,13 +29,18 @@
 
 /**
  * struct air_slot - what the library remembers of the submission in a slot
+ * @claimed: token of the last submission here whose completion somebody has
+ *	taken upon himself to deliver. All 64 bits, as a thread may hold a token
+ *	for longer than laps take to come round
  * @user_data: of the call
  * @meta: AIR_SLOT_*, in the low bits the id of its word 0, in the high half the
  *	epoch it was submitted in
  */
 struct air_slot {
+	uint64_t claimed;
 	uint64_t user_data;
 	uint64_t meta;
+	uint64_t resv;		/* two slots to a cache line */
 };
 
 /* What a submitter has to see to before it submits; ch->care. */
@@ -50,7 +55,6 @@ struct air_channel {
 	struct air_ring ring;
 	struct air_slot *slots;
 	uint8_t *collected;
-	uint8_t *claimed;
 	uint64_t *freed;	/* bit a handle: freed, and not reused yet */
 	const struct air_transport_ops *ops;
 	struct air_device *dev;

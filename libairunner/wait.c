@@ -31,13 +31,16 @@
 
 /* --------------------------------------------------- looking, no waiting */
 
+static struct air_slot *slot_of(struct air_channel *ch, uint64_t index)
+{
+	return &ch->slots[air_ring_slot(&ch->ring, index)];
+}
+
 bool air_channel_taken(struct air_channel *ch, uint64_t index)
 {
-	uint64_t slot = air_ring_slot(&ch->ring, index);
+	uint64_t claimed = air_load(&slot_of(ch, index)->claimed, ACQUIRE);
 
-	return air_load(&ch->claimed[slot], ACQUIRE) ==
-		       airunner_lap(index, ch->ring.order) ||
-	       index < air_channel_head(ch);
+	return (int64_t)(claimed - (index + 1)) >= 0;
 }
 
 bool air_channel_done(struct air_channel *ch, uint64_t index)
@@ -50,12 +53,11 @@ bool air_channel_done(struct air_channel *ch, uint64_t index)
 
 bool air_channel_claim(struct air_channel *ch, uint64_t index)
 {
-	uint8_t lap = airunner_lap(index, ch->ring.order);
-	uint8_t before = (uint8_t)(lap - 1);
+	uint64_t before = index + 1 - (UINT64_C(1) << ch->ring.order);
 
-	return __atomic_compare_exchange_n(
-		&ch->claimed[air_ring_slot(&ch->ring, index)], &before, lap,
-		false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+	return __atomic_compare_exchange_n(&slot_of(ch, index)->claimed,
+					   &before, index + 1, false,
+					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
 /*
@@ -96,7 +98,7 @@ static air_status deliver(struct air_channel *ch, uint64_t index,
 			  struct air_cqe *cqe,
 			  struct air_completion *completion)
 {
-	struct air_slot *slot = &ch->slots[air_ring_slot(&ch->ring, index)];
+	struct air_slot *slot = slot_of(ch, index);
 	uint64_t meta = air_load(&slot->meta, RELAXED);
 
 	if (__builtin_expect(cqe->status != AIRUNNER_S_OK, 0)) {
@@ -141,8 +143,7 @@ static bool collect_detached(struct air_channel *ch, uint64_t index,
 
 static uint64_t meta_of(struct air_channel *ch, uint64_t index)
 {
-	return air_load(&ch->slots[air_ring_slot(&ch->ring, index)].meta,
-			RELAXED);
+	return air_load(&slot_of(ch, index)->meta, RELAXED);
 }
 
 bool air_channel_sweep(struct air_channel *ch, bool all)
@@ -481,7 +482,7 @@ static air_status await_worker(struct air_channel *ch, uint64_t index,
 /* Nobody waits for @index any more; whatever becomes of it is collected. */
 static void abandon(struct air_channel *ch, uint64_t index)
 {
-	struct air_slot *slot = &ch->slots[air_ring_slot(&ch->ring, index)];
+	struct air_slot *slot = slot_of(ch, index);
 
 	air_ring_cancel(&ch->ring, index);
 	__atomic_fetch_or(&slot->meta, AIR_SLOT_DETACHED, __ATOMIC_RELAXED);
