@@ -643,6 +643,10 @@ void air_wchannel_abandon(struct air_wchannel *ch)
 
 	for (struct air_work *work = ch->out_first; work; work = work->next_out)
 		air_answer(ch, work->index, AIR_WORKER_DIED, 0, now, now);
+	for (struct air_late *late = ch->late_first; late; late = late->next)
+		if (late->answer)
+			air_answer(ch, late->index, AIR_WORKER_DIED, 0, now,
+				   now);
 	if (ch->holding)
 		air_answer(ch, ch->held_index, AIR_WORKER_DIED, 0, now, now);
 	/* Executors are gone: whoever had the ring will not answer. */
