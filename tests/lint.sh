@@ -21,7 +21,7 @@ licences() {
 	local f want wrong=0
 	while read -r f; do
 		case $f in
-		LICENSE*|*.md|*.json|*.csv|*.txt|*.svg|*.gitignore|.gitattributes|.clang-format|*/bad-dmesg)
+		LICENSE*|*.md|*.json|*.csv|*.txt|*.svg|*.gitignore|.gitattributes|.clang-format|*/bad-dmesg|*.pc.in)
 			continue ;;
 		kmod/*)		want='GPL-2.0(-only)?( OR MIT)?' ;;
 		include/uapi/*)	want='GPL-2.0 WITH Linux-syscall-note' ;;
@@ -156,6 +156,10 @@ checkpatch() {
 		case $f in include/*)
 			ignore+=,COMPLEX_MACRO,CAMELCASE,LINE_SPACING
 			ignore+=,LONG_LINE,PREFER_KERNEL_TYPES ;;
+		esac
+		# Tracepoints have a layout of their own.
+		case $f in *trace.h)
+			ignore+=,PARENTHESIS_ALIGNMENT,OPEN_ENDED_LINE ;;
 		esac
 		# It leaves a cache where it is run, and goes by paths.
 		ln -sfn ../../kmod ../../include build/lint

@@ -266,7 +266,7 @@ static double try_softmax(void)
 static double try_matmul(void)
 {
 	int64_t bs = random_size(3), m = random_size(20), n = random_size(20);
-	int64_t k = random_size(60), i, j, p, s;
+	int64_t k = random_size(60), i, j, p;
 	air_tensor a = random_tensor(3, (int64_t[]){ bs, m, k });
 	air_tensor b = random_tensor(3, (int64_t[]){ bs, n, k });
 	air_tensor y = poisoned_tensor(3, (int64_t[]){ bs, m, n });
@@ -279,23 +279,20 @@ static double try_matmul(void)
 	     "matmul");
 	EXECUTE(matmul, d, air_tensor_ref(&y), air_tensor_ref(&a),
 		air_tensor_ref(&b), AIR_NO_REF, AIR_NO_REF);
-	for (s = 0; s < bs; s++) {
-		for (i = 0; i < m; i++) {
-			for (j = 0; j < n; j++) {
-				const float *row = data(&a) + (s * m + i) * k;
-				const float *col = data(&b) + (s * n + j) * k;
-				double sum = 0, magnitude = 0;
+	for (i = 0; i < bs * m; i++) {
+		for (j = 0; j < n; j++) {
+			const float *row = data(&a) + i * k;
+			const float *col = data(&b) + (i / m * n + j) * k;
+			double sum = 0, magnitude = 0;
 
-				for (p = 0; p < k; p++) {
-					double term = (double)row[p] * col[p];
+			for (p = 0; p < k; p++) {
+				double term = (double)row[p] * col[p];
 
-					sum += term;
-					magnitude += fabs(term);
-				}
-				worst = fmax(worst,
-					     error(data(&y)[(s * m + i) * n + j],
-						   sum, magnitude));
+				sum += term;
+				magnitude += fabs(term);
 			}
+			worst = fmax(worst, error(data(&y)[i * n + j], sum,
+						  magnitude));
 		}
 	}
 	forget(&a);

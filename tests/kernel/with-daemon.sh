@@ -9,13 +9,11 @@
 airunnerd >/tmp/airunnerd.log 2>&1 &
 daemon=$!
 n=0
-until airunner info /dev/airunner 2>/dev/null | grep -qE 'workers?:? +[1-9]'
-do
+until [ "$(cat /sys/class/misc/airunner/workers)" != 0 ]; do
 	n=$((n + 1))
 	if [ $n = 150 ] || ! kill -0 $daemon 2>/dev/null; then
 		echo "not ok airunnerd does not serve"
 		cat /tmp/airunnerd.log
-		airunner info /dev/airunner
 		exit 1
 	fi
 	usleep 200000
