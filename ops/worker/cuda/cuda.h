@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "ops/cuda/cuda_op.h"
+#include "ops/matmul/params.h"
 #include "ops/worker/cuda/driver.h"
 #include "ops/worker/executor.h"
 
@@ -179,10 +180,11 @@ void air_cuda_buffers_restore(struct air_cuda *c);
 struct air_lt_plan;
 
 /*
- * Whether cuBLASLt does this matmul, and how. AIR_UNSUPPORTED: not it; use own
- * kernels.
+ * Whether cuBLASLt does this matmul but for its activation, and how.
+ * AIR_UNSUPPORTED: not it; use own kernels.
  */
 air_status air_lt_plan(struct air_cuda *c, const struct airunner_desc *d,
+		       const struct air_matmul_params *p,
 		       struct air_lt_plan **out, struct air_error *e);
 void air_lt_unplan(struct air_lt_plan *p);
 /*
@@ -191,7 +193,7 @@ void air_lt_unplan(struct air_lt_plan *p);
  */
 CUresult air_lt_run(struct air_cuda *c, struct air_lt_plan *p,
 		    const uint64_t *addr, uint64_t workspace, CUstream stream);
-bool air_lt_warm(const struct air_lt_plan *p);
+bool air_lt_warm(const struct air_cuda *c, const struct air_lt_plan *p);
 void air_lt_close(struct air_cuda *c);
 
 #endif /* AIR_CUDA_H */

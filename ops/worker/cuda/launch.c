@@ -254,17 +254,22 @@ static air_status launch_plan(struct air_exec *ex, const struct air_plan *plan,
 	if (st)
 		goto fail;
 	if (p->p.library) {
-		st = air_lt_plan(ex->cuda, &plan->desc, &p->lt, why);
+		st = air_lt_plan(ex->cuda, &plan->desc,
+				 (struct air_matmul_params *)p->p.params,
+				 &p->lt, why);
 		if (st == AIR_UNSUPPORTED)
 			p->p.library = false;
 		else if (st)
 			goto fail;
 	}
-	if (!p->p.library) {
-		st = find_functions(ex, p, why);
-		if (st)
-			goto fail;
+	if (p->p.library) {
+		/* what follows the library takes the steps' place */
+		p->p.step[0] = p->p.after;
+		p->p.n_steps = p->p.after.kernel != NULL;
 	}
+	st = find_functions(ex, p, why);
+	if (st)
+		goto fail;
 	air_fail(why, AIR_OK, "cuda-launch: %s on %s",
 		 p->p.library ? "cuBLASLt" : p->p.n_steps ?
 					     p->p.step[0].kernel : "nothing",
@@ -327,7 +332,7 @@ static CUresult launch_steps(struct air_exec *ex, struct plan *p,
 static CUresult run_library(struct air_exec *ex, struct plan *p,
 			    const uint64_t *addr, struct air_stream *s)
 {
-	bool cold = !air_lt_warm(p->lt);
+	bool cold = !air_lt_warm(ex->cuda, p->lt);
 	CUresult r;
 
 	if (!have_scratch(ex, s))
@@ -412,7 +417,7 @@ static air_status launch_run(struct air_exec *ex, struct air_work *work)
 		if (st)
 			goto now;
 	}
-	if (!work->launch && !p->lt && p->p.n_steps &&
+	if (!work->launch && p->p.n_steps &&
 	    p->fn[0]->generation != ex->cuda->generation) {
 		st = find_functions(ex, p, &e);
 		if (st)
@@ -424,7 +429,7 @@ static air_status launch_run(struct air_exec *ex, struct air_work *work)
 			r = launch_user(s, work->launch);
 		else if (p->lt)
 			r = run_library(ex, p, work->addr, s);
-		else
+		if (r == CUDA_SUCCESS && !work->launch)
 			r = launch_steps(ex, p, work->addr, s);
 	}
 	if (r != CUDA_SUCCESS && !air_cuda_is_fatal(ex->cuda, r)) {

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What all device code shares: element types, vectors, reductions over warps
+ * and blocks.
+ *
+ * Kernel bodies are functions of (parameters, operands, struct air_part): part
+ * says which share of the work this block does and who its threads are. A
+ * __global__ function makes the part from blockIdx and threadIdx; the resident
+ * kernel makes it from its own scheduling, with some of its warps busy
+ * elsewhere. So a body must synchronise with air_sync(part), never with
+ * __syncthreads(), and take its thread index from the part.
+ */
+#ifndef AIR_DEVICE_CUH
+#define AIR_DEVICE_CUH
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <airunner/ops.h>
+
+#include "ops/cuda/abi.h"
+
+/**
+ * struct air_part - a block's share of an operator
+ * @block: which share
+ * @blocks: of how many
+ * @thread: this thread, 0 .. @threads - 1
+ * @threads: a multiple of 32
+ * @shared: scratch memory of the block, 16-byte aligned
+ */
+struct air_part {
+	uint32_t block;
+	uint32_t blocks;
+	uint32_t thread;
+	uint32_t threads;
+	void *shared;
+};
+
+/* Bytes of part.shared every body may count on: reductions need them. */
+#define AIR_SHARED_MIN 4096
+
+/*
+ * Barrier 1 rather than 0: in the resident kernel the fetching warp does not
+ * take part, and barrier 0 is for all warps of a block.
+ */
+__device__ __forceinline__ void air_sync(const air_part &part)
+{
+	asm volatile("bar.sync 1, %0;" ::"r"(part.threads) : "memory");
+}
+
+/* The part of a kernel that was launched on its own. */
+__device__ __forceinline__ air_part air_part_launched(void *shared)
+{
+	return { blockIdx.x, gridDim.x, threadIdx.x, blockDim.x, shared };
+}
+
+/*
+ * An operator's body for the resident kernel: ops/<op>/kernel.cuh specialises
+ * this for its AIR_OP_<op>, with
+ *
+ *	static __device__ void run(uint32_t variant, const void *params,
+ *				   const air_operands &ops,
+ *				   const air_part &part);
+ *
+ * @variant is what the plan said (struct air_cuda_plan), @params the plan's,
+ * in global memory.
+ */
+template <int OP> struct air_body;
+
+/* ---------------------------------------------------------------- dtypes */
+
+template <int DTYPE> struct air_type_of;
+template <> struct air_type_of<AIRUNNER_F32> { using type = float; };
+template <> struct air_type_of<AIRUNNER_F16> { using type = __half; };
+template <> struct air_type_of<AIRUNNER_BF16> { using type = __nv_bfloat16; };
+template <> struct air_type_of<AIRUNNER_I32> { using type = int32_t; };
+template <> struct air_type_of<AIRUNNER_I8> { using type = int8_t; };
+template <> struct air_type_of<AIRUNNER_I64> { using type = int64_t; };
+
+__device__ __forceinline__ float air_float(float x) { return x; }
+__device__ __forceinline__ float air_float(__half x) { return __half2float(x); }
+__device__ __forceinline__ float air_float(__nv_bfloat16 x)
+{
+	return __bfloat162float(x);
+}
+__device__ __forceinline__ float air_float(int32_t x) { return (float)x; }
+__device__ __forceinline__ float air_float(int8_t x) { return (float)x; }
+__device__ __forceinline__ float air_float(int64_t x) { return (float)x; }
+
+template <class T> __device__ __forceinline__ T air_from_float(float x);
+template <> __device__ __forceinline__ float air_from_float<float>(float x)
+{
+	return x;
+}
+template <> __device__ __forceinline__ __half air_from_float<__half>(float x)
+{
+	return __float2half_rn(x);
+}
+template <>
+__device__ __forceinline__ __nv_bfloat16
+air_from_float<__nv_bfloat16>(float x)
+{
+	return __float2bfloat16_rn(x);
+}
+
+/* --------------------------------------------------------------- vectors */
+
+/* N elements that travel as one access of N * sizeof(T) bytes. */
+template <class T, int N> struct alignas(sizeof(T) * N) air_vec {
+	T v[N];
+};
+
+/*
+ * Loads that do not stay in the first-level cache: data of operators is read
+ * once. Kept apart from ld.global.nc, which must not be used on memory that
+ * the same kernel writes (in-place operators).
+ */
+template <class T, int N>
+__device__ __forceinline__ air_vec<T, N> air_load_vec(const T *p)
+{
+	air_vec<T, N> r;
+
+	if constexpr (sizeof(T) * N == 16) {
+		uint4 x;
+
+		asm volatile("ld.global.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
+			     : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
+			     : "l"(p));
+		memcpy(&r, &x, 16);
+	} else {
+		r = *(const air_vec<T, N> *)p;
+	}
+	return r;
+}
+
+template <class T, int N>
+__device__ __forceinline__ void air_store_vec(T *p, const air_vec<T, N> &x)
+{
+	*(air_vec<T, N> *)p = x;
+}
+
+__device__ __forceinline__ uint32_t air_divide(uint32_t n, const air_div &d)
+{
+	return (__umulhi(n, d.mul) + n) >> d.shift;
+}
+
+/* ------------------------------------------------------------ reductions */
+
+struct air_sum {
+	static constexpr float identity = 0.0f;
+	__device__ __forceinline__ float operator()(float a, float b) const
+	{
+		return a + b;
+	}
+};
+
+/* NaN wins, as in NumPy: fmaxf() would drop it. */
+struct air_max {
+	static constexpr float identity = -INFINITY;
+	__device__ __forceinline__ float operator()(float a, float b) const
+	{
+		float m;
+
+		asm("max.NaN.f32 %0, %1, %2;" : "=f"(m) : "f"(a), "f"(b));
+		return m;
+	}
+};
+
+/* Over groups of @width neighbouring lanes (a power of two, at most 32). */
+template <class OP, class T>
+__device__ __forceinline__ T air_reduce_lanes(T x, OP op, uint32_t width = 32)
+{
+	for (uint32_t o = width / 2; o > 0; o /= 2)
+		x = op(x, __shfl_xor_sync(0xffffffffu, x, o));
+	return x;
+}
+
+/* Over all threads of the part, result in all. Uses part.shared. */
+template <class OP, class T>
+__device__ __forceinline__ T air_reduce_block(const air_part &part, T x, OP op,
+					      T identity)
+{
+	T *shared = (T *)part.shared;
+	uint32_t lane = part.thread & 31, warp = part.thread >> 5;
+
+	x = air_reduce_lanes(x, op);
+	if (part.threads == 32)
+		return x;
+	/* whoever still reads the last result must be through */
+	air_sync(part);
+	if (lane == 0)
+		shared[warp] = x;
+	air_sync(part);
+	x = lane < part.threads / 32 ? shared[lane] : identity;
+	return air_reduce_lanes(x, op);
+}
+
+#endif /* AIR_DEVICE_CUH */

@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Bodies of reductions. A reduction is a struct with
+ *
+ *	using in, out, acc;
+ *	static acc identity();
+ *	static acc load(in);
+ *	static acc combine(acc, acc);
+ *	static out store(acc);
+ *
+ * Rows: the elements of a result lie together, or anyhow; some threads share
+ * a result. Columns: results lie side by side; a thread has some of its own.
+ */
+#ifndef AIR_CUDA_REDUCE_CUH
+#define AIR_CUDA_REDUCE_CUH
+
+#include "ops/cuda/device.cuh"
+#include "ops/cuda/reduce.h"
+
+#define AIR_REDUCE_UNROLL 4
+
+/* ------------------------------------------------------------ reductions */
+
+/* What elements are summed up in. */
+template <class T> struct air_acc { using type = int64_t; };
+template <> struct air_acc<float> { using type = float; };
+template <> struct air_acc<__half> { using type = float; };
+template <> struct air_acc<__nv_bfloat16> { using type = float; };
+
+__device__ __forceinline__ float air_acc_load(float x) { return x; }
+__device__ __forceinline__ float air_acc_load(__half x) { return air_float(x); }
+__device__ __forceinline__ float air_acc_load(__nv_bfloat16 x)
+{
+	return air_float(x);
+}
+template <class T> __device__ __forceinline__ int64_t air_acc_load(T x)
+{
+	return (int64_t)x;
+}
+
+template <class OUT> __device__ __forceinline__ OUT air_acc_store(float x)
+{
+	return air_from_float<OUT>(x);
+}
+template <class OUT> __device__ __forceinline__ OUT air_acc_store(int64_t x)
+{
+	return (OUT)x;
+}
+
+template <class OUT, class IN> struct air_reduce_sum_of {
+	using in = IN;
+	using out = OUT;
+	using acc = typename air_acc<IN>::type;
+	static __device__ __forceinline__ acc identity(void) { return 0; }
+	static __device__ __forceinline__ acc load(IN x)
+	{
+		return air_acc_load(x);
+	}
+	static __device__ __forceinline__ acc combine(acc a, acc b)
+	{
+		return a + b;
+	}
+	static __device__ __forceinline__ out store(acc x)
+	{
+		return air_acc_store<OUT>(x);
+	}
+};
+
+__device__ __forceinline__ float air_larger(float a, float b)
+{
+	return air_max()(a, b);
+}
+__device__ __forceinline__ int64_t air_larger(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+template <class T> struct air_reduce_max_of {
+	using in = T;
+	using out = T;
+	using acc = typename air_acc<T>::type;
+	static __device__ __forceinline__ acc identity(void)
+	{
+		if constexpr (sizeof(acc) == sizeof(float))
+			return -INFINITY;
+		else
+			return INT64_MIN;
+	}
+	static __device__ __forceinline__ acc load(T x)
+	{
+		return air_acc_load(x);
+	}
+	static __device__ __forceinline__ acc combine(acc a, acc b)
+	{
+		return air_larger(a, b);
+	}
+	static __device__ __forceinline__ out store(acc x)
+	{
+		return air_acc_store<T>(x);
+	}
+};
+
+/* ----------------------------------------------------------------- bodies */
+
+/* Element offset of @i in x. */
+__device__ __forceinline__ int64_t air_walk(const air_reduce_walk &w,
+					    uint64_t i)
+{
+	int64_t off = 0;
+
+	if (w.n == 1)
+		return (int64_t)i * w.x[0];
+	for (uint32_t d = 0; d < w.n; d++) {
+		uint64_t q = d + 1 == w.n ? 0 :
+			     w.wide ? i / w.size[d] :
+				      air_divide((uint32_t)i, w.div[d]);
+
+		off += (int64_t)(i - q * w.size[d]) * w.x[d];
+		i = q;
+	}
+	return off;
+}
+
+__device__ __forceinline__ int64_t air_walk_y(const air_reduce_params &p,
+					      uint64_t i)
+{
+	int64_t off = 0;
+
+	if (p.kept.n == 1)
+		return (int64_t)i * p.y[0];
+	for (uint32_t d = 0; d < p.kept.n; d++) {
+		uint64_t q = d + 1 == p.kept.n ? 0 :
+			     p.kept.wide ? i / p.kept.size[d] :
+					   air_divide((uint32_t)i,
+						      p.kept.div[d]);
+
+		off += (int64_t)(i - q * p.kept.size[d]) * p.y[d];
+		i = q;
+	}
+	return off;
+}
+
+template <class R>
+__device__ __forceinline__ void
+air_reduce_emit(const air_reduce_params &p, const air_operands &ops,
+		uint64_t result, uint64_t part, typename R::acc x)
+{
+	if (p.split > 1)
+		((typename R::acc *)ops.addr[AIR_WORKSPACE_ADDR])
+			[part * p.outer + result] = x;
+	else
+		((typename R::out *)ops.addr[0])[air_walk_y(p, result)] =
+			R::store(x);
+}
+
+/* This thread's share of elements [begin, end) of the row at @x. */
+template <class R>
+__device__ __forceinline__ typename R::acc
+air_reduce_row(const air_reduce_params &p, const typename R::in *x,
+	       uint64_t begin, uint64_t end, uint32_t lane, bool vector)
+{
+	using in = typename R::in;
+	using acc = typename R::acc;
+	constexpr int V = 16 / sizeof(in);
+	constexpr int U = AIR_REDUCE_UNROLL;
+	acc s[U];
+
+#pragma unroll
+	for (int u = 0; u < U; u++)
+		s[u] = R::identity();
+	if (vector) {
+		uint64_t n = (end - begin) / V, i = lane;
+		const in *row = x + begin;
+
+		for (; i + (U - 1) * p.lanes < n; i += U * p.lanes) {
+			air_vec<in, V> v[U];
+
+#pragma unroll
+			for (int u = 0; u < U; u++)
+				v[u] = air_load_vec<in, V>(
+					row + (i + u * p.lanes) * V);
+#pragma unroll
+			for (int u = 0; u < U; u++)
+#pragma unroll
+				for (int k = 0; k < V; k++)
+					s[u] = R::combine(s[u],
+							  R::load(v[u].v[k]));
+		}
+		for (; i < n; i += p.lanes) {
+			air_vec<in, V> v = air_load_vec<in, V>(row + i * V);
+
+#pragma unroll
+			for (int k = 0; k < V; k++)
+				s[0] = R::combine(s[0], R::load(v.v[k]));
+		}
+		begin += n * V;
+	}
+	for (uint64_t i = begin + lane; i < end; i += (uint64_t)p.lanes * U) {
+#pragma unroll
+		for (int u = 0; u < U; u++) {
+			uint64_t at = i + (uint64_t)u * p.lanes;
+
+			if (at < end)
+				s[u] = R::combine(s[u],
+						  R::load(x[air_walk(p.reduced,
+								     at)]));
+		}
+	}
+	return R::combine(R::combine(s[0], s[1]), R::combine(s[2], s[3]));
+}
+
+template <class R> struct air_combine {
+	__device__ __forceinline__ typename R::acc
+	operator()(typename R::acc a, typename R::acc b) const
+	{
+		return R::combine(a, b);
+	}
+};
+
+template <class R>
+__device__ __forceinline__ void air_reduce_rows(const air_reduce_params &p,
+						const air_operands &ops,
+						const air_part &part)
+{
+	using in = typename R::in;
+	using acc = typename R::acc;
+	const in *x = (const in *)ops.addr[1];
+	bool vector = p.vector && ops.addr[1] % 16 == 0;
+	uint32_t teams = part.threads / p.lanes;
+	uint32_t lane = part.thread & (p.lanes - 1);
+	uint64_t jobs = p.outer * p.split;
+
+	/* all of a block go round together: lanes shuffle, blocks synchronise */
+	for (uint64_t base = (uint64_t)part.block * teams; base < jobs;
+	     base += (uint64_t)part.blocks * teams) {
+		uint64_t job = base + part.thread / p.lanes;
+		bool spare = job >= jobs;
+		uint64_t chunk, result = job;
+		acc s = R::identity();
+
+		if (spare)
+			result = jobs - 1;
+		chunk = p.split > 1 ? result / p.outer : 0;
+		result -= chunk * p.outer;
+		if (!spare) {
+			uint64_t begin = chunk * p.chunk;
+			uint64_t end = begin + p.chunk;
+
+			s = air_reduce_row<R>(p, x + air_walk(p.kept, result),
+					      begin,
+					      end < p.inner ? end : p.inner,
+					      lane, vector);
+		}
+		if (p.lanes <= 32)
+			s = air_reduce_lanes(s, air_combine<R>(), p.lanes);
+		else
+			s = air_reduce_block(part, s, air_combine<R>(),
+					     R::identity());
+		if (lane == 0 && !spare)
+			air_reduce_emit<R>(p, ops, result, chunk, s);
+	}
+}
+
+/*
+ * Columns: AIR_REDUCE_ACROSS threads side by side, each with V neighbouring
+ * results; the rows of threads below share the elements of those.
+ */
+template <class R, int V>
+__device__ __forceinline__ void air_reduce_columns(const air_reduce_params &p,
+						   const air_operands &ops,
+						   const air_part &part)
+{
+	using in = typename R::in;
+	using acc = typename R::acc;
+	constexpr int U = AIR_REDUCE_UNROLL;
+	const in *x = (const in *)ops.addr[1];
+	acc(*shared)[V] = (acc(*)[V])part.shared;
+	uint32_t across = part.thread % AIR_REDUCE_ACROSS;
+	uint32_t down = part.thread / AIR_REDUCE_ACROSS;
+	uint32_t deep = part.threads / AIR_REDUCE_ACROSS;
+	uint64_t groups = p.outer / V;
+	uint64_t tiles = (groups + AIR_REDUCE_ACROSS - 1) / AIR_REDUCE_ACROSS;
+
+	for (uint64_t job = part.block; job < tiles * p.split;
+	     job += part.blocks) {
+		uint64_t chunk = job / tiles;
+		uint64_t group = (job - chunk * tiles) * AIR_REDUCE_ACROSS +
+				 across;
+		uint64_t begin = chunk * p.chunk, end = begin + p.chunk;
+		acc s[V];
+
+#pragma unroll
+		for (int k = 0; k < V; k++)
+			s[k] = R::identity();
+		if (end > p.inner)
+			end = p.inner;
+		if (group < groups) {
+			const in *column = x + air_walk(p.kept, group * V);
+
+			for (uint64_t i = begin + down; i < end;
+			     i += (uint64_t)deep * U) {
+				air_vec<in, V> v[U];
+
+#pragma unroll
+				for (int u = 0; u < U; u++)
+					if (i + u * deep < end)
+						v[u] = air_load_vec<in, V>(
+							column +
+							air_walk(p.reduced,
+								 i + u * deep));
+#pragma unroll
+				for (int u = 0; u < U; u++)
+					if (i + u * deep < end)
+#pragma unroll
+						for (int k = 0; k < V; k++)
+							s[k] = R::combine(
+								s[k],
+								R::load(v[u].v[k]));
+			}
+		}
+		/* the rows of threads, one after the other, into the first */
+		for (uint32_t d = 1; d < deep; d++) {
+			if (down == d)
+#pragma unroll
+				for (int k = 0; k < V; k++)
+					shared[across][k] = s[k];
+			air_sync(part);
+			if (down == 0)
+#pragma unroll
+				for (int k = 0; k < V; k++)
+					s[k] = R::combine(s[k],
+							  shared[across][k]);
+			air_sync(part);
+		}
+		if (down == 0 && group < groups)
+#pragma unroll
+			for (int k = 0; k < V; k++)
+				air_reduce_emit<R>(p, ops, group * V + k, chunk,
+						   s[k]);
+	}
+}
+
+template <class R>
+__device__ __forceinline__ void
+air_reduce_body(uint32_t how, const air_reduce_params &p,
+		const air_operands &ops, const air_part &part)
+{
+	constexpr int V = 16 / sizeof(typename R::in);
+
+	if (how == AIR_REDUCE_ROWS)
+		air_reduce_rows<R>(p, ops, part);
+	else if (V <= 8 && p.vector && ops.addr[1] % 16 == 0)
+		air_reduce_columns<R, V <= 8 ? V : 1>(p, ops, part);
+	else
+		air_reduce_columns<R, 1>(p, ops, part);
+}
+
+/* What the parts of split results add up to. */
+template <class R>
+__device__ __forceinline__ void air_reduce_finish(const air_reduce_params &p,
+						  const air_operands &ops,
+						  const air_part &part)
+{
+	using acc = typename R::acc;
+	const acc *parts = (const acc *)ops.addr[AIR_WORKSPACE_ADDR];
+	uint32_t warp = part.thread / 32, lane = part.thread % 32;
+	uint32_t warps = part.threads / 32;
+
+	for (uint64_t r = (uint64_t)part.block * warps + warp; r < p.outer;
+	     r += (uint64_t)part.blocks * warps) {
+		acc s = R::identity();
+
+		for (uint64_t k = lane; k < p.split; k += 32)
+			s = R::combine(s, parts[k * p.outer + r]);
+		s = air_reduce_lanes(s, air_combine<R>());
+		if (lane == 0)
+			((typename R::out *)ops.addr[0])[air_walk_y(p, r)] =
+				R::store(s);
+	}
+}
+
+#define AIR_REDUCE_KERNEL(name, how, R)                                      \
+	extern "C" __global__ void __launch_bounds__(512)                    \
+		name##_##how(const __grid_constant__ air_reduce_params p,    \
+			     const __grid_constant__ air_operands ops)       \
+	{                                                                    \
+		__shared__ uint64_t shared[AIR_SHARED_MIN / 8];              \
+		air_reduce_body<R>(AIR_REDUCE_##how, p, ops,                 \
+				   air_part_launched(shared));               \
+	}
+
+/* R must be a name without commas. */
+#define AIR_REDUCE_KERNELS(name, R)                                          \
+	AIR_REDUCE_KERNEL(name, ROWS, R)                                     \
+	AIR_REDUCE_KERNEL(name, COLUMNS, R)                                  \
+	extern "C" __global__ void __launch_bounds__(256)                    \
+		name##_FINISH(const __grid_constant__ air_reduce_params p,   \
+			      const __grid_constant__ air_operands ops)      \
+	{                                                                    \
+		air_reduce_finish<R>(p, ops, air_part_launched(nullptr));    \
+	}
+
+#endif /* AIR_CUDA_REDUCE_CUH */

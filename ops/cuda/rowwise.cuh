@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Bodies of row operators. A row is read once and kept in registers while its
+ * statistics are taken; only rows too long for that are read again.
+ *
+ * An operator is a struct with
+ *
+ *	struct stats { ... };			what it knows of a row
+ *	static stats measure(ROW &row);		from row.sum(f), row.max()
+ *	static float finish(float x, const stats &s, float w, float b);
+ *	static constexpr bool weighted;		has weight and bias
+ */
+#ifndef AIR_CUDA_ROWWISE_CUH
+#define AIR_CUDA_ROWWISE_CUH
+
+#include "ops/cuda/device.cuh"
+#include "ops/cuda/rowwise.h"
+
+/* ---------------------------------------------------- threads of one row */
+
+__device__ __forceinline__ void air_cluster_sync(void)
+{
+#if __CUDA_ARCH__ >= 900
+	asm volatile("barrier.cluster.arrive.aligned;\n\t"
+		     "barrier.cluster.wait.aligned;" ::: "memory");
+#endif
+}
+
+__device__ __forceinline__ float air_cluster_read(const float *mine,
+						  uint32_t rank)
+{
+	float x = *mine;
+#if __CUDA_ARCH__ >= 900
+	uint32_t at = (uint32_t)__cvta_generic_to_shared(mine);
+
+	asm volatile("{\n\t.reg .u32 peer;\n\t"
+		     "mapa.shared::cluster.u32 peer, %1, %2;\n\t"
+		     "ld.shared::cluster.f32 %0, [peer];\n\t}"
+		     : "=f"(x) : "r"(at), "r"(rank) : "memory");
+#endif
+	return x;
+}
+
+/*
+ * The threads that share a row. Reductions give every one of them the result.
+ */
+struct air_row_team {
+	const air_part &part;
+	uint32_t lanes, cluster;
+	uint32_t lane;		/* of this thread, in the block */
+	uint32_t rank;		/* of this block, in the cluster */
+	uint32_t turn;
+	bool spare;		/* takes part in shuffles, has no row */
+
+	__device__ __forceinline__ air_row_team(const air_row_params &p,
+						const air_part &part_)
+		: part(part_), lanes(p.lanes), cluster(p.cluster), turn(0),
+		  spare(false)
+	{
+		lane = part.thread & (lanes - 1);
+		rank = part.block & (cluster - 1);
+	}
+
+	/* This thread among all of the team, and how many those are. */
+	__device__ __forceinline__ uint32_t first(void) const
+	{
+		return rank * lanes + lane;
+	}
+
+	__device__ __forceinline__ uint32_t width(void) const
+	{
+		return lanes * cluster;
+	}
+
+	template <class OP> __device__ __forceinline__ float reduce(float x,
+								    OP op)
+	{
+		if (lanes <= 32)
+			return air_reduce_lanes(x, op, lanes);
+		x = air_reduce_block(part, x, op, OP::identity);
+		if (cluster == 1)
+			return x;
+		/*
+		 * Two slots in turns: a block is past the barrier of the next
+		 * reduction before anybody writes the slot of this one again.
+		 */
+		float *slot = (float *)part.shared + 64 + (turn++ & 1);
+
+		if (part.thread == 0)
+			*slot = x;
+		air_cluster_sync();
+		x = OP::identity;
+		for (uint32_t r = 0; r < cluster; r++)
+			x = op(x, air_cluster_read(slot, r));
+		return x;
+	}
+};
+
+/* Element offsets of row @r. */
+__device__ __forceinline__ void air_row_offset(const air_row_params &p,
+					       uint64_t r, int64_t *x,
+					       int64_t *y)
+{
+	*x = *y = 0;
+	if (p.ndim == 1) {
+		*x = (int64_t)r * p.x_stride[0];
+		*y = (int64_t)r * p.y_stride[0];
+		return;
+	}
+	for (uint32_t d = 0; d < p.ndim; d++) {
+		uint64_t q;
+		int64_t at;
+
+		if (d + 1 == p.ndim)
+			q = 0;
+		else if (p.wide)
+			q = r / p.size[d];
+		else
+			q = air_divide((uint32_t)r, p.div[d]);
+		at = (int64_t)(r - q * p.size[d]);
+		*x += at * p.x_stride[d];
+		*y += at * p.y_stride[d];
+		r = q;
+	}
+}
+
+/* ----------------------------------------------------------------- a row */
+
+/* Make the compiler forget what it knows of @v's value. */
+template <class T, int V>
+__device__ __forceinline__ void air_opaque(air_vec<T, V> &v)
+{
+	if constexpr (sizeof(T) * V == 16) {
+		uint4 x;
+
+		memcpy(&x, &v, 16);
+		asm volatile("" : "+r"(x.x), "+r"(x.y), "+r"(x.z), "+r"(x.w));
+		memcpy(&v, &x, 16);
+	}
+}
+
+/* In registers: N accesses of V elements, the k-th at (k * width + lane) V. */
+template <class T, int V, int N> struct air_row_held {
+	air_row_team &team;
+	const T *x;
+	uint32_t first;		/* this thread's first access */
+	uint32_t width;		/* threads of the whole team */
+	uint32_t count;		/* accesses of the row */
+	uint64_t length;
+	air_vec<T, V> held[N];
+
+	__device__ __forceinline__ air_row_held(const air_row_params &p,
+						air_row_team &t, const T *row)
+		: team(t), x(row), length(p.length)
+	{
+		first = t.first();
+		width = t.width();
+		count = (uint32_t)(p.length / V);
+#pragma unroll
+		for (int k = 0; k < N; k++)
+			if (first + k * width < count)
+				held[k] = air_load_vec<T, V>(
+					x + (uint64_t)(first + k * width) * V);
+	}
+
+	/*
+	 * f(value, index) for each element of this thread. The compiler would
+	 * like to convert 16-bit elements once and keep the results; that
+	 * takes twice the registers and half the occupancy.
+	 */
+	template <class F> __device__ __forceinline__ void each(F f)
+	{
+#pragma unroll
+		for (int k = 0; k < N; k++) {
+			uint32_t at = first + k * width;
+
+			air_opaque(held[k]);
+			if (at < count) {
+#pragma unroll
+				for (int i = 0; i < V; i++)
+					f(air_float(held[k].v[i]),
+					  (uint64_t)at * V + i);
+			}
+		}
+	}
+
+	template <class F> __device__ __forceinline__ float sum(F f)
+	{
+		float s = 0.0f;
+
+		each([&](float v, uint64_t) { s += f(v); });
+		return team.reduce(s, air_sum());
+	}
+
+	__device__ __forceinline__ float max(void)
+	{
+		float m = -INFINITY;
+
+		each([&](float v, uint64_t) { m = air_max()(m, v); });
+		return team.reduce(m, air_max());
+	}
+
+	template <class F> __device__ __forceinline__ void write(T *y, F f)
+	{
+		if (team.spare)
+			return;
+#pragma unroll
+		for (int k = 0; k < N; k++) {
+			uint32_t at = first + k * width;
+			air_vec<T, V> r;
+
+			air_opaque(held[k]);
+			if (at < count) {
+				f(held[k], (uint64_t)at * V, r);
+				air_store_vec(y + (uint64_t)at * V, r);
+			}
+		}
+	}
+};
+
+/* Read again for each use, any strides. */
+template <class T> struct air_row_loop {
+	air_row_team &team;
+	const T *x;
+	int64_t step, y_step;
+	uint64_t length;
+
+	__device__ __forceinline__ air_row_loop(const air_row_params &p,
+						air_row_team &t, const T *row)
+		: team(t), x(row), step(p.x_step), y_step(p.y_step),
+		  length(p.length)
+	{
+	}
+
+	template <class F> __device__ __forceinline__ void each(F f)
+	{
+#pragma unroll 4
+		for (uint64_t i = team.first(); i < length; i += team.width())
+			f(air_float(x[(int64_t)i * step]), i);
+	}
+
+	template <class F> __device__ __forceinline__ float sum(F f)
+	{
+		float s = 0.0f;
+
+		each([&](float v, uint64_t) { s += f(v); });
+		return team.reduce(s, air_sum());
+	}
+
+	__device__ __forceinline__ float max(void)
+	{
+		float m = -INFINITY;
+
+		each([&](float v, uint64_t) { m = air_max()(m, v); });
+		return team.reduce(m, air_max());
+	}
+
+	template <class F> __device__ __forceinline__ void write(T *y, F f)
+	{
+		if (team.spare)
+			return;
+		for (uint64_t i = team.first(); i < length; i += team.width()) {
+			air_vec<T, 1> v = { { x[(int64_t)i * step] } }, r;
+
+			f(v, i, r);
+			y[(int64_t)i * y_step] = r.v[0];
+		}
+	}
+};
+
+/* --------------------------------------------------------- weight and bias */
+
+template <class T, int V>
+__device__ __forceinline__ void air_row_weights(uint64_t base, bool f32,
+						int64_t step, uint64_t at,
+						float otherwise, float w[V])
+{
+	if (!base) {
+#pragma unroll
+		for (int i = 0; i < V; i++)
+			w[i] = otherwise;
+	} else if (f32) {
+		const float *p = (const float *)base;
+
+#pragma unroll
+		for (int i = 0; i < V; i++)
+			w[i] = __ldg(p + (int64_t)(at + i) * step);
+	} else if (V > 1 && step == 1 && base % (sizeof(T) * V) == 0) {
+		air_vec<T, V> v = *(const air_vec<T, V> *)((const T *)base +
+							   at);
+
+#pragma unroll
+		for (int i = 0; i < V; i++)
+			w[i] = air_float(v.v[i]);
+	} else {
+		const T *p = (const T *)base;
+
+#pragma unroll
+		for (int i = 0; i < V; i++)
+			w[i] = air_float(p[(int64_t)(at + i) * step]);
+	}
+}
+
+/* ----------------------------------------------------------------- bodies */
+
+template <class OP, class T, class ROW, int V>
+__device__ __forceinline__ void air_row_do(const air_row_params &p,
+					   const air_operands &ops,
+					   air_row_team &team, uint64_t r)
+{
+	int64_t x, y;
+
+	air_row_offset(p, r, &x, &y);
+	ROW row(p, team, (const T *)ops.addr[1] + x);
+	typename OP::stats s = OP::measure(row, p);
+
+	row.write((T *)ops.addr[0] + y, [&](const air_vec<T, V> &v,
+					    uint64_t at, air_vec<T, V> &out) {
+		float w[V], b[V];
+
+		if constexpr (OP::weighted) {
+			air_row_weights<T, V>(ops.addr[2], p.w_f32, p.w_step,
+					      at, 1.0f, w);
+			air_row_weights<T, V>(ops.addr[3], p.b_f32, p.b_step,
+					      at, 0.0f, b);
+		}
+#pragma unroll
+		for (int i = 0; i < V; i++)
+			out.v[i] = air_from_float<T>(
+				OP::finish(air_float(v.v[i]), s,
+					   OP::weighted ? w[i] : 1.0f,
+					   OP::weighted ? b[i] : 0.0f));
+	});
+}
+
+template <class OP, class T, class ROW, int V>
+__device__ __forceinline__ void air_row_body(const air_row_params &p,
+					     const air_operands &ops,
+					     const air_part &part)
+{
+	air_row_team team(p, part);
+
+	if (p.lanes <= 32) {
+		uint32_t teams = part.threads / p.lanes;
+		uint64_t step = (uint64_t)part.blocks * teams;
+
+		/* whole warps go round together: their shuffles need all */
+		for (uint64_t base = (uint64_t)part.block * teams;
+		     base < p.rows; base += step) {
+			uint64_t r = base + part.thread / p.lanes;
+
+			team.spare = r >= p.rows;
+			air_row_do<OP, T, ROW, V>(p, ops, team,
+						  team.spare ? p.rows - 1 : r);
+		}
+		return;
+	}
+	for (uint64_t r = part.block / p.cluster; r < p.rows;
+	     r += part.blocks / p.cluster)
+		air_row_do<OP, T, ROW, V>(p, ops, team, r);
+	/* nobody leaves while others read its shared memory */
+	if (p.cluster > 1)
+		air_cluster_sync();
+}
+
+template <class OP, class T>
+__device__ __forceinline__ void
+air_row_variant_body(uint32_t variant, const air_row_params &p,
+		     const air_operands &ops, const air_part &part)
+{
+	constexpr int V = 16 / sizeof(T);
+
+	switch (variant) {
+	case AIR_ROW_1:
+		air_row_body<OP, T, air_row_held<T, V, 1>, V>(p, ops, part);
+		break;
+	case AIR_ROW_2:
+		air_row_body<OP, T, air_row_held<T, V, 2>, V>(p, ops, part);
+		break;
+	case AIR_ROW_4:
+		air_row_body<OP, T, air_row_held<T, V, 4>, V>(p, ops, part);
+		break;
+	case AIR_ROW_8:
+		air_row_body<OP, T, air_row_held<T, V, 8>, V>(p, ops, part);
+		break;
+	case AIR_ROW_ELEMENTS:
+		air_row_body<OP, T, air_row_held<T, 1, 8>, 1>(p, ops, part);
+		break;
+	default:
+		air_row_body<OP, T, air_row_loop<T>, 1>(p, ops, part);
+	}
+}
+
+/*
+ * Vectors need aligned rows, which only the addresses tell: the host planned
+ * for them, this is the way out.
+ */
+__device__ __forceinline__ bool air_row_aligned(const air_operands &ops)
+{
+	return (ops.addr[0] | ops.addr[1]) % 16 == 0;
+}
+
+#define AIR_ROW_KERNEL(name, OP, T, variant, threads, blocks)                \
+	extern "C" __global__ void __launch_bounds__(threads, blocks)        \
+		name(const __grid_constant__ air_row_params p,               \
+		     const __grid_constant__ air_operands ops)               \
+	{                                                                    \
+		__shared__ float shared[AIR_SHARED_MIN / 4];                 \
+		air_part part = air_part_launched(shared);                   \
+                                                                             \
+		if (variant < AIR_ROW_ELEMENTS && !air_row_aligned(ops))     \
+			air_row_variant_body<OP, T>(AIR_ROW_LOOP, p, ops,    \
+						    part);                   \
+		else                                                         \
+			air_row_variant_body<OP, T>(variant, p, ops, part);  \
+	}
+
+#define AIR_ROW_KERNELS_OF(op, OP, T, t)                                     \
+	AIR_ROW_KERNEL(air_##op##_##t##_1, OP, T, AIR_ROW_1, 1024, 1)        \
+	AIR_ROW_KERNEL(air_##op##_##t##_2, OP, T, AIR_ROW_2, 1024, 1)        \
+	AIR_ROW_KERNEL(air_##op##_##t##_4, OP, T, AIR_ROW_4, 512, 2)         \
+	AIR_ROW_KERNEL(air_##op##_##t##_8, OP, T, AIR_ROW_8, 512, 2)         \
+	AIR_ROW_KERNEL(air_##op##_##t##_elements, OP, T, AIR_ROW_ELEMENTS,   \
+		       1024, 1)                                              \
+	AIR_ROW_KERNEL(air_##op##_##t##_loop, OP, T, AIR_ROW_LOOP, 1024, 1)
+
+#define AIR_ROW_KERNELS(op, OP)                                     \
+	AIR_ROW_KERNELS_OF(op, OP<float>, float, f32)               \
+	AIR_ROW_KERNELS_OF(op, OP<__half>, __half, f16)             \
+	AIR_ROW_KERNELS_OF(op, OP<__nv_bfloat16>, __nv_bfloat16, bf16)
+
+/*
+ * In the resident kernel: variants numbered dtype * 16 + enum air_row_variant.
+ */
+template <template <class> class OP> struct air_row_float_body {
+	template <class T>
+	static __device__ __forceinline__ void go(uint32_t variant,
+						  const air_row_params &p,
+						  const air_operands &ops,
+						  const air_part &part)
+	{
+		if (variant < AIR_ROW_ELEMENTS && !air_row_aligned(ops))
+			variant = AIR_ROW_LOOP;
+		air_row_variant_body<OP<T>, T>(variant, p, ops, part);
+	}
+
+	static __device__ __forceinline__ void run(uint32_t variant,
+						   const void *params,
+						   const air_operands &ops,
+						   const air_part &part)
+	{
+		const air_row_params &p = *(const air_row_params *)params;
+
+		if (variant / 16 == AIRUNNER_F32)
+			go<float>(variant % 16, p, ops, part);
+		else if (variant / 16 == AIRUNNER_F16)
+			go<__half>(variant % 16, p, ops, part);
+		else
+			go<__nv_bfloat16>(variant % 16, p, ops, part);
+	}
+};
+
+#endif /* AIR_CUDA_ROWWISE_CUH */

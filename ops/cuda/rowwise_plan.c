@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+#include "ops/cuda/rowwise_plan.h"
+
+#include <stdio.h>
+
+#include "ops/cuda/dims.h"
+#include "ops/cuda/rowwise.h"
+
+#define WARP_BLOCK 256		/* threads, where a row has a warp or less */
+#define MAX_BLOCK 512		/* threads, where it has a block */
+#define MAX_CLUSTER 8		/* what every GPU with clusters has */
+#define MAX_GRID 0x7fffffffu
+#define HELD 8			/* accesses a thread can keep */
+
+static const char *const how[AIR_ROW_VARIANTS] = {
+	[AIR_ROW_1] = "1",
+	[AIR_ROW_2] = "2",
+	[AIR_ROW_4] = "4",
+	[AIR_ROW_8] = "8",
+	[AIR_ROW_ELEMENTS] = "elements",
+	[AIR_ROW_LOOP] = "loop",
+};
+
+static uint32_t pow2_at_least(uint64_t n)
+{
+	uint32_t p = 1;
+
+	while (p < n && p < (1u << 30))
+		p *= 2;
+	return p;
+}
+
+/* Rows start at multiples of 16 bytes from the first, elements are dense. */
+static bool has_vectors(const struct air_row_params *p, uint32_t width)
+{
+	if (p->x_step != 1 || p->y_step != 1 || p->length % width)
+		return false;
+	for (uint32_t i = 0; i < p->ndim; i++)
+		if (p->x_stride[i] % (int64_t)width ||
+		    p->y_stride[i] % (int64_t)width)
+			return false;
+	return true;
+}
+
+/*
+ * Share a row of @accesses among threads so that each has four in flight, or
+ * fewer when there are not enough rows to fill the GPU otherwise. Returns what
+ * each thread holds; 0: does not fit into registers.
+ */
+static uint32_t share(struct air_row_params *p, uint64_t accesses,
+		      const struct air_cuda_device *dev)
+{
+	uint64_t fill = (uint64_t)dev->sms * 1024;
+	uint32_t hold = 4, lanes;
+
+	while (hold > 1 && p->rows * ((accesses + hold - 1) / hold) < fill)
+		hold /= 2;
+	lanes = pow2_at_least((accesses + hold - 1) / hold);
+	/* a warp with more to do is better than a block that synchronises */
+	if (lanes > 32 && accesses <= 32 * HELD && p->rows * 32 >= fill)
+		lanes = 32;
+	p->cluster = 1;
+	if (dev->block && lanes > 32)
+		lanes = dev->block;
+	if (lanes > MAX_BLOCK) {
+		lanes = MAX_BLOCK;
+		while (p->cluster < MAX_CLUSTER && dev->cc >= 90 &&
+		       (uint64_t)lanes * p->cluster * 4 < accesses)
+			p->cluster *= 2;
+	}
+	p->lanes = lanes;
+	hold = pow2_at_least((accesses + (uint64_t)lanes * p->cluster - 1) /
+			     ((uint64_t)lanes * p->cluster));
+	return hold <= HELD ? hold : 0;
+}
+
+static void set_steps(struct air_row_params *p, const struct airunner_desc *d)
+{
+	const struct airunner_tensor *w = &d->tensor[2], *b = &d->tensor[3];
+
+	if (w->dtype) {
+		p->w_f32 = w->dtype == AIRUNNER_F32;
+		p->w_step = w->stride[0];
+	}
+	if (b->dtype) {
+		p->b_f32 = b->dtype == AIRUNNER_F32;
+		p->b_step = b->stride[0];
+	}
+}
+
+air_status air_row_plan(const struct airunner_desc *d,
+			const struct air_cuda_device *dev, const char *name,
+			uint32_t axis, double epsilon,
+			struct air_cuda_plan *plan)
+{
+	struct air_row_params *p = (struct air_row_params *)plan->params;
+	const struct airunner_tensor *y = &d->tensor[0], *x = &d->tensor[1];
+	uint32_t size = air_elem_size(y->dtype), width = 16 / size;
+	struct airunner_tensor ry = *y, rx = *x;
+	const struct airunner_tensor *t[] = { &ry, &rx };
+	uint32_t hold = 0, block, variant = AIR_ROW_LOOP;
+	struct air_dims dims;
+	uint64_t blocks;
+
+	_Static_assert(sizeof(*p) <= AIR_PARAMS_MAX, "parameters fit");
+	plan->params_size = sizeof(*p);
+	if (air_tensor_count(y) == 0)
+		return AIR_OK;
+	/* the rows: everything but the axis */
+	ry.shape[axis] = rx.shape[axis] = 1;
+	air_dims_sorted(&dims, t, 2);
+	p->rows = dims.count;
+	p->length = (uint64_t)y->shape[axis];
+	p->ndim = dims.n;
+	p->wide = dims.count > 0x7fffffffu;
+	for (uint32_t i = 0; i < dims.n; i++) {
+		p->size[i] = dims.size[i];
+		if (!p->wide)
+			p->div[i] = air_div_make((uint32_t)dims.size[i]);
+		p->y_stride[i] = dims.stride[0][i];
+		p->x_stride[i] = dims.stride[1][i];
+	}
+	p->y_step = p->length == 1 ? 1 : y->stride[axis];
+	p->x_step = p->length == 1 ? 1 : x->stride[axis];
+	p->epsilon = (float)epsilon;
+	set_steps(p, d);
+
+	if (has_vectors(p, width)) {
+		hold = share(p, p->length / width, dev);
+		variant = hold == 1 ? AIR_ROW_1 : hold == 2 ? AIR_ROW_2 :
+			  hold == 4 ? AIR_ROW_4 : AIR_ROW_8;
+	} else if (p->x_step == 1 && p->y_step == 1) {
+		hold = share(p, p->length, dev);
+		variant = AIR_ROW_ELEMENTS;
+	}
+	if (!hold) {
+		variant = AIR_ROW_LOOP;
+		p->cluster = 1;
+		/*
+		 * Rows side by side: a thread each, so that neighbours read
+		 * neighbours. Else a block each.
+		 */
+		p->lanes = p->x_step != 1 && p->x_stride[0] == 1 &&
+					   p->rows >= 4096 ? 1 :
+			   p->length <= 256 ? 32 :
+			   dev->block ? dev->block : MAX_BLOCK;
+	}
+	block = p->lanes > 32 ? p->lanes : WARP_BLOCK;
+	blocks = p->lanes <= 32 ?
+			 (p->rows + block / p->lanes - 1) / (block / p->lanes) :
+			 p->rows * p->cluster;
+	if (blocks > MAX_GRID)
+		blocks = MAX_GRID / MAX_CLUSTER * MAX_CLUSTER;
+	snprintf(plan->name[0], sizeof(plan->name[0]), "air_%s_%s_%s", name,
+		 air_elem_name(y->dtype), how[variant]);
+	plan->bytes = (uint64_t)air_tensor_count(y) * size * 2;
+	plan->tiles = blocks < dev->sms ? (uint32_t)blocks : dev->sms;
+	plan->variant = y->dtype * 16 + variant;
+	plan->n_steps = 1;
+	plan->step[0] = (struct air_cuda_step){
+		.kernel = plan->name[0],
+		.grid = { (uint32_t)blocks, 1, 1 },
+		.block = block,
+		.cluster = p->cluster,
+	};
+	return AIR_OK;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef AIR_SCALE_CUH
+#define AIR_SCALE_CUH
+
+#include "ops/cuda/elementwise.cuh"
+
+template <class T> struct air_scale : air_ew_unary<T> {
+	static __device__ __forceinline__ T apply(const air_ew_params &p,
+						  T a, T)
+	{
+		return air_from_float<T>(p.scalar[0] * air_float(a));
+	}
+};
+
+template <>
+struct air_body<AIR_OP_scale> : air_ew_float_body<air_scale> {};
+
+#endif /* AIR_SCALE_CUH */
