@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+#
+# Benchmarks. `make bench` measures the CPU side (tests/bench/run.sh cpu),
+# `make bench-gpu` the GPU side. libdpdk-dev and liburing-dev are peers only:
+# without one, its rows lack it and the JSON file says so.
+
+PKG_CONFIG ?= pkg-config
+BENCH := tests/bench
+have = $(shell $(PKG_CONFIG) --exists $(1) && echo yes)
+
+BENCH_COMMON := $(BENCH)/bench.c $(BENCH)/session.c
+BENCH_CPU_SRC := $(BENCH_COMMON) $(wildcard $(BENCH)/cpu*.c) \
+		 $(BENCH)/peer_ring.c $(BENCH)/peer_condvar.c
+BENCH_LIBS := -ljansson
+
+ifeq ($(call have,liburing),yes)
+BENCH_CPU_SRC += $(BENCH)/peer_uring.c
+BENCH_FLAGS += -DHAVE_URING \
+	-DLIBURING_VERSION=\"$(shell $(PKG_CONFIG) --modversion liburing)\"
+BENCH_LIBS += -luring
+endif
+
+ifeq ($(call have,libdpdk),yes)
+BENCH_CPU_SRC += $(BENCH)/peer_rte_ring.c
+BENCH_FLAGS += -DHAVE_RTE_RING \
+	-DDPDK_VERSION=\"$(shell $(PKG_CONFIG) --modversion libdpdk)\"
+CFLAGS_$(BENCH)/peer_rte_ring.c := -O3 -Wno-undef -Wno-pointer-arith \
+	-Wno-shadow $(filter-out -I/usr/include,$(shell $(PKG_CONFIG) --cflags libdpdk))
+BENCH_LIBS += -lrte_ring -lrte_eal
+endif
+
+# The bare ring copies messages as rte_ring does: by the same optimiser.
+CFLAGS_$(BENCH)/peer_ring.c := -O3
+$(foreach s,$(filter-out %/peer_rte_ring.c %/peer_ring.c,$(BENCH_CPU_SRC)),\
+	$(eval CFLAGS_$(s) := $(BENCH_FLAGS)))
+
+$(B)/bench-cpu: $(BENCH_CPU_SRC:%.c=$(B)/%.o) $(B)/libairunner.a
+	$(CC) $(LDFLAGS) $^ $(BENCH_LIBS) $(AIR_LIBS) $(LDLIBS) -o $@
+
+.PHONY: bench bench-gpu bench-programs
+bench-programs: $(B)/bench-cpu
+
+bench: bench-programs
+	tests/bench/run.sh cpu

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What handing over one operation costs the thread that does it, while the
+ * other side is awake and takes it. Peers are stopped likewise: what the
+ * kernel does inside io_uring_submit() is part of it.
+ */
+#include <airunner.h>
+#include <airunner/ops/vector_add.h>
+
+#include "tests/bench/cpu.h"
+#include "tests/bench/peers.h"
+#include "tests/bench/session.h"
+
+#define ORDER 10
+#define BATCH 64
+#define BURST 512 /* timed at a time; fits every queue */
+
+struct submit {
+	struct session s;
+	struct adder add;
+	struct air_call calls[BATCH];
+	air_token first[BURST];
+	struct bench_partner *partner;
+#ifdef HAVE_URING
+	struct uring_peer *uring, *sqpoll;
+#endif
+	void *rte;
+	uint64_t left;
+};
+
+/* Awake, and with an empty ring. */
+static void warm(struct submit *x)
+{
+	for (int i = 0; i < 10; i++)
+		session_call(x->s.ch, &x->calls[0]);
+}
+
+static double ring_batch(struct bench_row *row, void *ctx)
+{
+	struct submit *x = ctx;
+	unsigned int n = 0;
+	uint64_t t;
+
+	adder_poison(&x->add);
+	warm(x);
+	t = bench_ticks();
+	for (unsigned int i = 0; i < BURST; i += BATCH)
+		bench_check(air_submit(x->s.ch, x->calls, BATCH,
+				       &x->first[n++]),
+			    "air_submit");
+	t = bench_ticks() - t;
+	for (unsigned int i = 0; i < n; i++)
+		for (unsigned int k = 0; k < BATCH; k++)
+			session_finish(x->s.ch, x->first[i] + k);
+	adder_check(&x->add);
+	return bench_ticks_ns(t) / BURST;
+}
+
+static double ring_single(struct bench_row *row, void *ctx)
+{
+	struct submit *x = ctx;
+	uint64_t t;
+
+	adder_poison(&x->add);
+	warm(x);
+	t = bench_ticks();
+	for (unsigned int i = 0; i < BURST; i++)
+		bench_check(air_execute_vector_add(x->add.d, AIR_NO_REF,
+						   x->add.ref[0], x->add.ref[1],
+						   x->add.ref[2], &x->first[i]),
+			    "air_execute_vector_add");
+	t = bench_ticks() - t;
+	for (unsigned int i = 0; i < BURST; i++)
+		session_finish(x->s.ch, x->first[i]);
+	adder_check(&x->add);
+	return bench_ticks_ns(t) / BURST;
+}
+
+#ifdef HAVE_RTE_RING
+static void rte_consume(void *arg)
+{
+	struct submit *x = arg;
+	struct air_sqe m[BATCH];
+
+	while (x->left)
+		x->left -= queue_rte_ring.get(x->rte, m, BATCH);
+}
+
+static double rte_batch(struct bench_row *row, void *ctx)
+{
+	static struct air_sqe m[BATCH];
+	struct submit *x = ctx;
+	uint64_t t;
+
+	x->left = BURST + BATCH;
+	bench_partner_start(x->partner, rte_consume, x);
+	queue_rte_ring.put(x->rte, m, BATCH);
+	t = bench_now() + 20000; /* it is awake by then */
+	while (bench_now() < t)
+		;
+	t = bench_ticks();
+	for (unsigned int i = 0; i < BURST; i += BATCH)
+		if (!queue_rte_ring.put(x->rte, m, BATCH))
+			bench_fail("rte_ring is full");
+	t = bench_ticks() - t;
+	bench_partner_join(x->partner);
+	return bench_ticks_ns(t) / BURST;
+}
+#endif
+
+#ifdef HAVE_URING
+static double uring_batch(struct bench_row *row, struct uring_peer *u)
+{
+	unsigned int left = BURST;
+	uint64_t t;
+
+	uring_peer_call(u);
+	t = bench_ticks();
+	for (unsigned int i = 0; i < BURST; i += BATCH)
+		uring_peer_submit(u, BATCH);
+	t = bench_ticks() - t;
+	while (left)
+		left -= uring_peer_collect(u, left);
+	return bench_ticks_ns(t) / BURST;
+}
+
+static double uring_nop(struct bench_row *row, void *ctx)
+{
+	return uring_batch(row, ((struct submit *)ctx)->uring);
+}
+
+static double uring_sqpoll(struct bench_row *row, void *ctx)
+{
+	return uring_batch(row, ((struct submit *)ctx)->sqpoll);
+}
+#endif
+
+void cpu_submit(struct bench *b, struct bench_partner *p)
+{
+	const struct bench_spec spec = {
+		"submit_ns", "ns", "handing over one operator, 64 a batch", 201, 5,
+	};
+	static struct submit x;
+	struct bench_contender c[8] = {
+		{ "ring", ring_batch, &x },
+		{ "ring_single", ring_single, &x },
+	};
+	unsigned int n = 2;
+
+	if (!bench_wants(b, spec.name))
+		return;
+	x.partner = p;
+	session_open(&x.s, ORDER, 0);
+	adder_create(&x.add, x.s.ch, 1);
+	for (unsigned int i = 0; i < BATCH; i++)
+		x.calls[i] = x.add.call;
+#ifdef HAVE_RTE_RING
+	x.rte = queue_rte_ring.create(1 << ORDER, false);
+	c[n++] = (struct bench_contender){ "rte_ring", rte_batch, &x };
+#endif
+#ifdef HAVE_URING
+	const char *why;
+
+	x.uring = uring_peer_create(1 << ORDER, -1, &why);
+	if (x.uring)
+		c[n++] = (struct bench_contender){ "io_uring_nop", uring_nop,
+						   &x };
+	else
+		bench_absent(b, "io_uring_nop", why);
+	x.sqpoll = uring_peer_create(1 << ORDER, bench_cpu(1), &why);
+	if (x.sqpoll)
+		c[n++] = (struct bench_contender){ "io_uring_sqpoll",
+						   uring_sqpoll, &x };
+	else
+		bench_absent(b, "io_uring_sqpoll", why);
+#endif
+	bench_run(b, &spec, c, n);
+#ifdef HAVE_URING
+	if (x.uring)
+		uring_peer_destroy(x.uring);
+	if (x.sqpoll)
+		uring_peer_destroy(x.sqpoll);
+#endif
+#ifdef HAVE_RTE_RING
+	queue_rte_ring.destroy(x.rte);
+#endif
+	adder_destroy(&x.add);
+	session_close(&x.s);
+}

@@ -1,0 +1,34 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Run the benchmarks:
+#
+#	tests/bench/run.sh cpu|gpu [OPTION-OF-THE-PROGRAM...]
+#
+# Prints a table, writes build/bench/cpu.json or gpu.json, and draws pictures
+# beside it where python3-matplotlib is installed. --only SUBSTRING runs the
+# rows whose name contains it, --quick takes a tenth of the time.
+
+set -eu
+cd "$(dirname "$0")/../.."
+side=${1:-cpu}
+[ $# -eq 0 ] || shift
+out=build/bench
+mkdir -p "$out"
+
+BENCH_COMMIT=$(git rev-parse HEAD 2>/dev/null || echo unknown)
+git diff --quiet HEAD -- libairunner ops include tests/bench 2>/dev/null ||
+	BENCH_COMMIT="$BENCH_COMMIT with changes"
+export BENCH_COMMIT OPENBLAS_NUM_THREADS=1
+
+read -r load _ </proc/loadavg
+awk -v load="$load" 'BEGIN { exit !(load > 0.5) }' &&
+	echo "WARNING: the machine is busy (load $load): figures will be worse" \
+	     "than they are, and not the same for everybody"
+
+timeout 900 build/release/bench-"$side" --out "$out/$side.json" "$@"
+if python3 -c 'import matplotlib' 2>/dev/null; then
+	python3 tests/bench/plot.py "$out/$side.json" "$out"
+else
+	echo "(no pictures: python3-matplotlib is not installed)"
+fi
