@@ -6,7 +6,7 @@ step() { printf '\n== %s\n\n' "$*"; }
 
 step "The module is loaded: this is the device, and what it says of itself"
 ls -l /dev/airunner
-(cd /sys/class/misc/airunner && grep . abi workers channels pinned_pages)
+airunner info || exit
 echo
 dmesg | grep 'airunner' | tail -n 5
 
@@ -25,8 +25,8 @@ in double precision.
 "
 two_clients || exit
 
-step "The same as an ordinary user of the group airunner"
-su alice -c "PATH=$PATH two_clients /dev/airunner 2" || exit
+step "airunner selftest, as an ordinary user of the group airunner"
+su alice -c "PATH=$PATH airunner -d /dev/airunner selftest" || exit
 
 step "What the kernel has logged meanwhile"
 dmesg | grep 'airunner' | tail -n 15

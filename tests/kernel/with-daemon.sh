@@ -27,7 +27,7 @@ kill -TERM $daemon
 (sleep 30; kill -KILL $daemon) 2>/dev/null &
 wait $daemon
 ended=$?
-sed 's/^/	airunnerd: /' /tmp/airunnerd.log
+tail -n 20 /tmp/airunnerd.log | sed 's/^/	airunnerd: /'
 if [ $ended != 0 ]; then
 	echo "not ok airunnerd ends with $ended after SIGTERM"
 	[ $rc != 0 ] || rc=1
