@@ -4,53 +4,51 @@
 #include "include/uapi/airunner.h"
 #include "ops/math.h"
 
-#define LOAD_PARAMS (float *dst, const void *src, int64_t stride, uint64_t n)
-#define LOAD_ARGS   (dst, src, stride, n)
-#define STORE_PARAMS \
-	(void *dst, int64_t stride, const float *src, uint64_t n)
-#define STORE_ARGS (dst, stride, src, n)
+#define LOAD_PARAMS  (float *dst, const void *src, int64_t stride, uint64_t n)
+#define LOAD_ARGS    (dst, src, stride, n)
+#define STORE_PARAMS (void *dst, int64_t stride, const float *src, uint64_t n)
+#define STORE_ARGS   (dst, stride, src, n)
 
 /* Repeated and contiguous elements are worth loops of their own. */
-#define DEFINE_LOAD(name, type, convert)                                    \
-	AIR_INLINE void name LOAD_PARAMS                                    \
-	{                                                                   \
-		if (stride == (int64_t)sizeof(type)) {                      \
-			const type *x = src;                                \
-                                                                            \
-			for (uint64_t i = 0; i < n; i++)                    \
-				dst[i] = convert(x[i]);                     \
-		} else if (!stride) {                                       \
-			float v = n ? convert(*(const type *)src) : 0;      \
-                                                                            \
-			for (uint64_t i = 0; i < n; i++)                    \
-				dst[i] = v;                                 \
-		} else {                                                    \
-			const char *x = src;                                \
-                                                                            \
-			for (uint64_t i = 0; i < n; i++)                    \
-				dst[i] = convert(                           \
-					*(const type *)(x + (int64_t)i *    \
-								stride));   \
-		}                                                           \
-	}                                                                   \
+#define DEFINE_LOAD(name, type, convert)                                         \
+	AIR_INLINE void name LOAD_PARAMS                                         \
+	{                                                                        \
+		if (stride == (int64_t)sizeof(type)) {                           \
+			const type *x = src;                                     \
+                                                                                 \
+			for (uint64_t i = 0; i < n; i++)                         \
+				dst[i] = convert(x[i]);                          \
+		} else if (!stride) {                                            \
+			float v = n ? convert(*(const type *)src) : 0;           \
+                                                                                 \
+			for (uint64_t i = 0; i < n; i++)                         \
+				dst[i] = v;                                      \
+		} else {                                                         \
+			const char *x = src;                                     \
+                                                                                 \
+			for (uint64_t i = 0; i < n; i++)                         \
+				dst[i] = convert(*(                              \
+					const type *)(x + (int64_t)i * stride)); \
+		}                                                                \
+	}                                                                        \
 	AIR_VERSIONS(name, LOAD_PARAMS, LOAD_ARGS)
 
-#define DEFINE_STORE(name, type, convert)                                   \
-	AIR_INLINE void name STORE_PARAMS                                   \
-	{                                                                   \
-		if (stride == (int64_t)sizeof(type)) {                      \
-			type *y = dst;                                      \
-                                                                            \
-			for (uint64_t i = 0; i < n; i++)                    \
-				y[i] = convert(src[i]);                     \
-		} else {                                                    \
-			char *y = dst;                                      \
-                                                                            \
-			for (uint64_t i = 0; i < n; i++)                    \
-				*(type *)(y + (int64_t)i * stride) =        \
-					convert(src[i]);                    \
-		}                                                           \
-	}                                                                   \
+#define DEFINE_STORE(name, type, convert)                                      \
+	AIR_INLINE void name STORE_PARAMS                                      \
+	{                                                                      \
+		if (stride == (int64_t)sizeof(type)) {                         \
+			type *y = dst;                                         \
+                                                                               \
+			for (uint64_t i = 0; i < n; i++)                       \
+				y[i] = convert(src[i]);                        \
+		} else {                                                       \
+			char *y = dst;                                         \
+                                                                               \
+			for (uint64_t i = 0; i < n; i++)                       \
+				*(type *)(y + (int64_t)i * stride) =           \
+					convert(src[i]);                       \
+		}                                                              \
+	}                                                                      \
 	AIR_VERSIONS(name, STORE_PARAMS, STORE_ARGS)
 
 #define SAME(v) (v)
@@ -99,7 +97,6 @@ void air_vec_init(struct air_vec *v, uint32_t dtype, int64_t stride)
  * other; the order does not depend on the CPU. Unaligned is fine.
  */
 typedef float lanes __attribute__((vector_size(64), aligned(4), may_alias));
-typedef int32_t mask __attribute__((vector_size(64), aligned(4), may_alias));
 
 #define LANES 16
 
@@ -127,40 +124,45 @@ AIR_INLINE void sum(const float *x, uint64_t n, double *out)
 AIR_VERSIONS(sum, (const float *x, uint64_t n, double *out), (x, n, out))
 
 /* The larger, or whichever is NaN. */
-#define LARGER(m, x)                                         \
-	do {                                                 \
-		lanes v = (x);                               \
-		mask take = (v > (m)) | (v != v);            \
-                                                             \
-		(m) = (lanes)(((mask)v & take) |             \
-			      ((mask)(m) & ~take));          \
-	} while (0)
+AIR_INLINE float larger(float m, float x)
+{
+	return x > m || x != x ? x : m;
+}
 
+/*
+ * Comparisons that mind NaN take four instructions a step, a maximum that drops
+ * NaN one. So the sum is taken along: it is NaN if anything was (or Inf met
+ * -Inf), and only then are elements looked at with care.
+ */
 AIR_INLINE void largest(const float *x, uint64_t n, float *out)
 {
-	lanes m0 = { 0 }, m1, m2, m3;
-	float top = -INFINITY;
+	float m[4 * LANES], s[4 * LANES];
+	float top = -INFINITY, total = 0;
 	uint64_t i = 0;
 
-	m0 -= INFINITY;
-	m1 = m0;
-	m2 = m0;
-	m3 = m0;
-	for (; i + 4 * LANES <= n; i += 4 * LANES) {
-		LARGER(m0, *(const lanes *)(x + i));
-		LARGER(m1, *(const lanes *)(x + i + LANES));
-		LARGER(m2, *(const lanes *)(x + i + 2 * LANES));
-		LARGER(m3, *(const lanes *)(x + i + 3 * LANES));
+	for (int k = 0; k < 4 * LANES; k++) {
+		m[k] = -INFINITY;
+		s[k] = 0;
 	}
-	for (; i + LANES <= n; i += LANES)
-		LARGER(m0, *(const lanes *)(x + i));
-	LARGER(m0, m1);
-	LARGER(m2, m3);
-	LARGER(m0, m2);
-	for (int k = 0; k < LANES; k++)
-		top = m0[k] > top || m0[k] != m0[k] ? m0[k] : top;
-	for (; i < n; i++)
-		top = x[i] > top || x[i] != x[i] ? x[i] : top;
+	for (; i + 4 * LANES <= n; i += 4 * LANES)
+		for (int k = 0; k < 4 * LANES; k++) {
+			m[k] = x[i + k] > m[k] ? x[i + k] : m[k];
+			s[k] += x[i + k];
+		}
+	for (int k = 0; k < 2 * LANES; k++) {
+		m[k] = larger(m[k], m[k + 2 * LANES]);
+		s[k] += s[k + 2 * LANES];
+	}
+	for (int k = 0; k < LANES; k++) {
+		m[k] = larger(m[k], m[k + LANES]);
+		s[k] += s[k + LANES];
+	}
+	for (int k = 0; k < LANES; k++) {
+		top = larger(top, m[k]);
+		total += s[k];
+	}
+	for (uint64_t k = total != total ? 0 : i; k < n; k++)
+		top = larger(top, x[k]);
 	*out = top;
 }
 AIR_VERSIONS(largest, (const float *x, uint64_t n, float *out), (x, n, out))

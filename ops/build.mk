@@ -15,7 +15,8 @@ LIB_SRC += $(OPS_SRC)
 # Kernels are plain loops that the compiler vectorises at -O3. Where speed is
 # not the point, nor is this.
 ifeq ($(VARIANT),release)
-$(foreach s,$(OPS_SRC),$(eval CFLAGS_$(s) := -O3))
+$(foreach s,$(OPS_SRC),$(eval CFLAGS_$(s) := -O3 -fno-trapping-math \
+	-fno-math-errno))
 endif
 
 -include ops/worker/build.mk ops/cuda.mk

@@ -12,7 +12,7 @@
  * Where y has few elements, what is reduced is split among threads. How, only
  * depends on the shape, so that the result does not depend on the threads.
  */
-#define MAX_PIECES 64
+#define MAX_PIECES  64
 #define MAX_PARTIAL 1024
 
 enum { Y, X };
@@ -110,6 +110,23 @@ static void store_one(char *y, uint32_t dtype, union air_acc acc,
 	}
 }
 
+/* A part of a row of y at once. */
+static void store_row(const struct plan *plan, char *y, uint64_t n,
+		      const union air_acc *acc, air_store_fn store)
+{
+	float row[AIR_COLUMNS];
+
+	for (uint64_t i = 0; i < n; i++)
+		row[i] = (float)acc[i].f;
+	store(y, plan->keep.stride[Y][plan->keep.ndim - 1], row, n);
+}
+
+static bool floating(uint32_t dtype)
+{
+	return AIR_DTYPES_FLOAT & AIR_DTYPE_BIT(dtype);
+}
+
+/* Elements [begin, end), a group: see group_end(). */
 static void store(const struct plan *plan, char *y, uint64_t begin,
 		  uint64_t end, const union air_acc *acc)
 {
@@ -117,6 +134,10 @@ static void store(const struct plan *plan, char *y, uint64_t begin,
 	struct air_cursor c;
 
 	air_cursor_set(&c, &plan->keep, plan->keep.ndim, begin);
+	if (plan->columns && floating(plan->dtype)) {
+		store_row(plan, y + c.offset[Y], end - begin, acc, fn);
+		return;
+	}
 	for (uint64_t i = begin; i < end; i++) {
 		store_one(y + c.offset[Y], plan->dtype, acc[i - begin], fn);
 		air_cursor_next(&c, &plan->keep, plan->keep.ndim);
@@ -180,9 +201,13 @@ static void run_pieces(struct job *job, struct air_pool *pool)
 	air_pool_for(pool, plan->pieces, 1, pieces, job);
 	for (uint64_t i = 1; i < plan->pieces; i++)
 		for (uint64_t k = 0; k < n; k++)
-			plan->reducer->combine(&partial[k],
-					       &partial[i * n + k]);
-	store(plan, job->y, 0, n, partial);
+			plan->reducer->combine(&partial[k], &partial[i * n + k]);
+	for (uint64_t b = 0; b < n;) {
+		uint64_t end = group_end(plan, b, n);
+
+		store(plan, job->y, b, end, partial + b);
+		b = end;
+	}
 }
 
 static air_status run(const struct air_cpu_plan *base,

@@ -17,7 +17,7 @@ union air_acc {
 };
 
 /* Elements of y folded side by side. */
-#define AIR_COLUMNS 256
+#define AIR_COLUMNS 1024
 
 /**
  * struct air_reduce_in - how x is walked

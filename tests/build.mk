@@ -8,7 +8,8 @@
 #				library, unless it includes airunner.h
 
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
-UNIT_COMMON := $(filter-out $(UNIT_SRC),$(wildcard tests/unit/*.c))
+UNIT_COMMON := $(filter-out $(UNIT_SRC),$(wildcard tests/unit/*.c)) \
+	       $(OPS_CASES)
 UNIT_BIN := $(UNIT_SRC:%.c=$(B)/%)
 STRESS_SRC := $(wildcard tests/stress/*.c)
 STRESS_BIN := $(STRESS_SRC:%.c=$(B)/%)
@@ -21,7 +22,7 @@ GUEST_RAW_BIN := $(filter-out $(GUEST_LIB_BIN),$(GUEST_SRC:%.c=$(B)/%))
 TEST_LIBS = $(B)/libairunner.a
 
 # How the library is linked statically: libairunner/build.mk may say more.
-AIR_LIBS ?= -luring -lopenblas
+AIR_LIBS ?= -luring
 
 .PHONY: unit-tests stress-tests guest-tests
 unit-tests: $(UNIT_BIN)

@@ -88,10 +88,22 @@ AIR_INLINE int32_t i64_to_i32(int64_t v)
 #define INT_TO_F16(v)  air_f32_to_f16((float)(v))
 #define INT_TO_BF16(v) air_f32_to_bf16((float)(v))
 
-DEFINE_CAST(move_1, uint8_t, uint8_t, SAME)
-DEFINE_CAST(move_2, uint16_t, uint16_t, SAME)
-DEFINE_CAST(move_4, uint32_t, uint32_t, SAME)
-DEFINE_CAST(move_8, uint64_t, uint64_t, SAME)
+/* Bits as they are; contiguous ones as fast as the C library can. */
+#define DEFINE_MOVE(name, type)                                         \
+	DEFINE_CAST(name##_strided, type, type, SAME)                   \
+	AIR_INLINE void name CAST_PARAMS                                \
+	{                                                               \
+		if (to == (int64_t)sizeof(type) && from == to)          \
+			memcpy(dst, src, n * sizeof(type));             \
+		else                                                    \
+			AIR_BEST(name##_strided)(dst, to, src, from, n); \
+	}                                                               \
+	AIR_VERSIONS(name, CAST_PARAMS, CAST_ARGS)
+
+DEFINE_MOVE(move_1, uint8_t)
+DEFINE_MOVE(move_2, uint16_t)
+DEFINE_MOVE(move_4, uint32_t)
+DEFINE_MOVE(move_8, uint64_t)
 
 DEFINE_CAST(f32_f16, float, uint16_t, air_f16_to_f32)
 DEFINE_CAST(f32_bf16, float, uint16_t, air_bf16_to_f32)

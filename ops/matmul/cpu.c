@@ -353,7 +353,7 @@ uint64_t air_matmul_cpu_workspace(const struct airunner_desc *d)
 
 	fill(&plan, d);
 	if (plan.way == INT8)
-		return air_matmul_int8_workspace(l->n, l->k);
+		return air_matmul_int8_workspace(l->m, l->n, l->k);
 	if (plan.way == TILED)
 		return air_gemm_workspace(l->m, l->n, l->k);
 	return 0;

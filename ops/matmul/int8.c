@@ -1,58 +1,84 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Integers through the f32 multiplication: products of i8 are at most 2^14, so
+ * sums of up to 1024 of them are integers that f32 holds exactly, in whatever
+ * order they are added. Beyond that, tiles are added up as integers.
+ */
 #include "ops/matmul/int8.h"
 
+#include "ops/blas.h"
 #include "ops/cpu.h"
 #include "ops/simd.h"
 
-/*
- * A tile of B is laid down by columns, so that an element of the result is the
- * product of two contiguous rows. Partial sums stay below 2^31.
- */
-#define TILE_N 256
 #define TILE_K 1024
+#define TILE_M 512
+#define TILE_N 512
+
+/* Elements worth waking another thread for. */
+#define GRAIN 32768
 
 static int64_t least(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
 }
 
-uint64_t air_matmul_int8_workspace(int64_t n, int64_t k)
+uint64_t air_matmul_int8_workspace(int64_t m, int64_t n, int64_t k)
 {
-	return (uint64_t)least(n, TILE_N) * least(k, TILE_K);
+	uint64_t tm = least(m, TILE_M), tn = least(n, TILE_N);
+	uint64_t tk = least(k, TILE_K);
+
+	return (tm * tk + tk * tn + tm * tn) * sizeof(float);
+}
+
+AIR_INLINE void widen(float *dst, const int8_t *src, int64_t step, int64_t n)
+{
+	if (step == 1) {
+		for (int64_t i = 0; i < n; i++)
+			dst[i] = src[i];
+		return;
+	}
+	for (int64_t i = 0; i < n; i++)
+		dst[i] = src[i * step];
+}
+AIR_VERSIONS(widen, (float *dst, const int8_t *src, int64_t step, int64_t n),
+	     (dst, src, step, n))
+
+/* Rows of a tile of A or B on their way into f32. */
+struct pack {
+	float *dst;
+	const int8_t *src;
+	int64_t row, col; /* steps */
+	int64_t cols;
+};
+
+static void pack_rows(void *arg, uint64_t begin, uint64_t end)
+{
+	const struct pack *p = arg;
+
+	for (int64_t i = begin; i < (int64_t)end; i++)
+		AIR_BEST(widen)
+		(p->dst + i * p->cols, p->src + i * p->row, p->col, p->cols);
+}
+
+/* The tile as it is or transposed, whichever reads along the memory. */
+static bool pack(struct air_pool *pool, float *dst, const int8_t *src,
+		 int64_t row, int64_t col, int64_t rows, int64_t cols)
+{
+	bool trans = row == 1 && col != 1;
+	struct pack p = { dst, src, trans ? col : row, trans ? row : col,
+			  trans ? rows : cols };
+
+	air_pool_for(pool, trans ? cols : rows, GRAIN / p.cols + 1, pack_rows,
+		     &p);
+	return trans;
 }
 
 struct tile {
 	const struct air_matmul_int8 *g;
-	int8_t *b; /* cols x depth */
-	int64_t j0, cols;
-	int64_t k0, depth;
+	const float *product;
+	int64_t i0, j0, cols;
+	bool first, last; /* of what is summed over */
 };
-
-AIR_INLINE void dot(const int8_t *a, const int8_t *b, int64_t n, int32_t *out)
-{
-	int32_t sum = 0;
-
-	for (int64_t i = 0; i < n; i++)
-		sum += (int16_t)a[i] * (int16_t)b[i];
-	*out = sum;
-}
-AIR_VERSIONS(dot, (const int8_t *a, const int8_t *b, int64_t n, int32_t *out),
-	     (a, b, n, out))
-
-static void pack_columns(void *arg, uint64_t begin, uint64_t end)
-{
-	const struct tile *t = arg;
-	const struct air_matmul_int8 *g = t->g;
-
-	for (uint64_t j = begin; j < end; j++) {
-		const int8_t *from = g->b + (t->j0 + (int64_t)j) * g->b_col +
-				     t->k0 * g->b_row;
-		int8_t *to = t->b + j * t->depth;
-
-		for (int64_t k = 0; k < t->depth; k++)
-			to[k] = from[k * g->b_row];
-	}
-}
 
 /* What y is before any product is added. */
 static uint32_t initial(const struct air_matmul_int8 *g, int64_t i, int64_t j)
@@ -62,48 +88,69 @@ static uint32_t initial(const struct air_matmul_int8 *g, int64_t i, int64_t j)
 	return g->bias ? v + (uint32_t)g->bias[j * g->bias_step] : v;
 }
 
-static void row(const struct tile *t, int64_t i)
+static void add_rows(void *arg, uint64_t begin, uint64_t end)
 {
+	const struct tile *t = arg;
 	const struct air_matmul_int8 *g = t->g;
-	const int8_t *a = g->a + i * g->a_row + t->k0 * g->a_col;
-	bool last = t->k0 + t->depth >= g->k;
-	int8_t packed[TILE_K];
 
-	if (g->a_col != 1) {
-		for (int64_t k = 0; k < t->depth; k++)
-			packed[k] = a[k * g->a_col];
-		a = packed;
-	}
-	for (int64_t j = 0; j < t->cols; j++) {
-		int32_t *y = g->y + i * g->y_row + (t->j0 + j) * g->y_col;
-		uint32_t v = t->k0 ? (uint32_t)*y : initial(g, i, t->j0 + j);
-		int32_t sum;
+	for (int64_t r = begin; r < (int64_t)end; r++) {
+		int64_t i = t->i0 + r;
 
-		AIR_BEST(dot)(a, t->b + j * t->depth, t->depth, &sum);
-		v += (uint32_t)sum;
-		*y = last && g->relu && (int32_t)v < 0 ? 0 : (int32_t)v;
+		for (int64_t c = 0; c < t->cols; c++) {
+			int64_t j = t->j0 + c;
+			int32_t *y = g->y + i * g->y_row + j * g->y_col;
+			uint32_t v = t->first ? initial(g, i, j) : (uint32_t)*y;
+
+			if (g->k)
+				v += (uint32_t)(int32_t)t->product[r * t->cols + c];
+			*y = t->last && g->relu && (int32_t)v < 0 ? 0
+								  : (int32_t)v;
+		}
 	}
 }
 
-static void rows(void *arg, uint64_t begin, uint64_t end)
+static void tile(const struct air_matmul_int8 *g, float *workspace,
+		 struct air_pool *pool, int64_t i0, int64_t rows, int64_t j0,
+		 int64_t cols)
 {
-	for (uint64_t i = begin; i < end; i++)
-		row(arg, (int64_t)i);
+	float *a = workspace;
+	float *b = a + rows * least(g->k, TILE_K);
+	float *product = b + least(g->k, TILE_K) * cols;
+	struct tile t = { g, product, i0, j0, cols, true, false };
+	struct air_sgemm s = { .m = rows,
+			       .n = cols,
+			       .alpha = 1,
+			       .a = a,
+			       .b = b,
+			       .c = product,
+			       .ldc = cols };
+	int64_t k0 = 0;
+
+	do {
+		s.k = least(g->k - k0, TILE_K);
+		if (s.k) {
+			s.trans_a = pack(pool, a,
+					 g->a + i0 * g->a_row + k0 * g->a_col,
+					 g->a_row, g->a_col, rows, s.k);
+			s.trans_b = pack(pool, b,
+					 g->b + k0 * g->b_row + j0 * g->b_col,
+					 g->b_row, g->b_col, s.k, cols);
+			s.lda = s.trans_a ? rows : s.k;
+			s.ldb = s.trans_b ? s.k : cols;
+			air_sgemm(&s, pool);
+		}
+		t.first = !k0;
+		k0 += s.k;
+		t.last = k0 >= g->k;
+		air_pool_for(pool, rows, GRAIN / cols + 1, add_rows, &t);
+	} while (!t.last);
 }
 
 void air_matmul_int8(const struct air_matmul_int8 *g, void *workspace,
 		     struct air_pool *pool)
 {
-	struct tile t = { .g = g, .b = workspace };
-
-	for (t.j0 = 0; t.j0 < g->n; t.j0 += TILE_N) {
-		t.cols = least(g->n - t.j0, TILE_N);
-		t.k0 = 0;
-		do {
-			t.depth = least(g->k - t.k0, TILE_K);
-			air_pool_for(pool, t.cols, 64, pack_columns, &t);
-			air_pool_for(pool, g->m, 16, rows, &t);
-			t.k0 += t.depth;
-		} while (t.k0 < g->k);
-	}
+	for (int64_t j = 0; j < g->n; j += TILE_N)
+		for (int64_t i = 0; i < g->m; i += TILE_M)
+			tile(g, workspace, pool, i, least(g->m - i, TILE_M), j,
+			     least(g->n - j, TILE_N));
 }

@@ -25,7 +25,7 @@ struct air_matmul_int8 {
 	bool relu;
 };
 
-uint64_t air_matmul_int8_workspace(int64_t n, int64_t k);
+uint64_t air_matmul_int8_workspace(int64_t m, int64_t n, int64_t k);
 void air_matmul_int8(const struct air_matmul_int8 *g, void *workspace,
 		     struct air_pool *pool);
 

@@ -14,6 +14,13 @@ AIR_INLINE void add_to(float *a, const float *x, uint64_t n)
 }
 AIR_VERSIONS(add_to, (float *a, const float *x, uint64_t n), (a, x, n))
 
+AIR_INLINE void add_up(union air_acc *a, const float *x, uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++)
+		a[i].f += x[i];
+}
+AIR_VERSIONS(add_up, (union air_acc * a, const float *x, uint64_t n), (a, x, n))
+
 static void float_row(union air_acc *a, const struct air_reduce_in *in,
 		      const char *p, uint64_t n)
 {
@@ -37,14 +44,13 @@ static void float_columns(union air_acc *a, const struct air_reduce_in *in,
 	for (uint64_t r = 0; r < rows; r += ROWS) {
 		memset(sum, 0, n * sizeof(sum[0]));
 		for (uint64_t k = r; k < rows && k < r + ROWS; k++)
-			AIR_BEST(add_to)(
-				sum,
-				air_vec_load(&in->across,
-					     p + (int64_t)k * in->along.stride,
-					     0, n, tmp),
-				n);
-		for (uint64_t i = 0; i < n; i++)
-			a[i].f += sum[i];
+			AIR_BEST(add_to)
+			(sum,
+			 air_vec_load(&in->across,
+				      p + (int64_t)k * in->along.stride, 0, n,
+				      tmp),
+			 n);
+		AIR_BEST(add_up)(a, sum, n);
 	}
 }
 
@@ -65,18 +71,19 @@ static void int_combine(union air_acc *a, const union air_acc *b)
 	a->i = ADD(a->i, b->i);
 }
 
-static const struct air_reducer floats = { { .f = 0 }, float_row,
-					   float_columns, float_combine };
-static const struct air_reducer i32 = { { .i = 0 }, i32_row, i32_columns,
-					int_combine };
-static const struct air_reducer i8 = { { .i = 0 }, i8_row, i8_columns,
-				       int_combine };
-static const struct air_reducer i64 = { { .i = 0 }, i64_row, i64_columns,
-					int_combine };
+static const struct air_reducer floats = {
+	{ .f = 0 }, float_row, float_columns, float_combine
+};
+static const struct air_reducer i32 = {
+	{ .i = 0 }, i32_row, i32_columns, int_combine
+};
+static const struct air_reducer i8 = { { .i = 0 }, i8_row, i8_columns, int_combine };
+static const struct air_reducer i64 = {
+	{ .i = 0 }, i64_row, i64_columns, int_combine
+};
 
 air_status air_reduce_sum_cpu_plan(const struct airunner_desc *d,
-				   struct air_cpu_plan **out,
-				   struct air_error *e)
+				   struct air_cpu_plan **out, struct air_error *e)
 {
 	const struct air_reducer *reducer = &floats;
 

@@ -11,7 +11,7 @@
 #define GRAIN 16384
 
 /* Rows done side by side when neighbours in memory belong to different rows. */
-#define COLUMNS 128
+#define COLUMNS AIR_BLOCK
 
 enum { Y, X };
 
