@@ -279,16 +279,21 @@ void air_queue_untell(struct air_channel *ch, unsigned int what)
 
 static void air_ready(struct air_channel *ch)
 {
-	struct air_class *class = air_class_of(ch);
-	u64 entry = air_class_floor(class) - air_quantum_ns();
+	ch->turn = AIR_TURN_READY;
+	ch->since = ktime_get_ns();
+	rb_add_cached(&ch->vnode, &air_class_of(ch)->ready, air_vnode_less);
+	list_add_tail(&ch->wait_node, &ch->queue->waiting);
+	ch->queue->nr_ready++;
+}
+
+/* From idle: what it did not ask for meanwhile it does not get later. */
+static void air_enter(struct air_channel *ch)
+{
+	u64 entry = air_class_floor(air_class_of(ch)) - air_quantum_ns();
 
 	if (air_before(ch->vtime, entry))
 		ch->vtime = entry;
-	ch->turn = AIR_TURN_READY;
-	ch->since = ktime_get_ns();
-	rb_add_cached(&ch->vnode, &class->ready, air_vnode_less);
-	list_add_tail(&ch->wait_node, &ch->queue->waiting);
-	ch->queue->nr_ready++;
+	air_ready(ch);
 }
 
 static void air_unready(struct air_channel *ch)
@@ -313,7 +318,7 @@ void air_turn_request(struct air_channel *ch)
 	}
 	if (ch->turn == AIR_TURN_READY)
 		return;
-	air_ready(ch);
+	air_enter(ch);
 	air_queue_changed(ch->queue);
 }
 

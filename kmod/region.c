@@ -106,7 +106,8 @@ static int air_region_charge(struct air_region *region)
 		do {
 			if (old + pages > limit) {
 				air_user_uncharge_pages(region->quota, pages);
-				air_log("pid=%d: pinning %lu KiB would exceed RLIMIT_MEMLOCK (%lu of %lu KiB used): raise it (ulimit -l, limits.conf, LimitMEMLOCK=) or give CAP_IPC_LOCK\n",
+				/* Not to be lost among others' lines. */
+				pr_info_ratelimited("pid=%d: pinning %lu KiB would exceed RLIMIT_MEMLOCK (%lu of %lu KiB used): raise it (ulimit -l, limits.conf, LimitMEMLOCK=) or give CAP_IPC_LOCK\n",
 					task_tgid_nr(current),
 					pages << (PAGE_SHIFT - 10),
 					old << (PAGE_SHIFT - 10),

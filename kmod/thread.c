@@ -107,6 +107,17 @@ static void air_thread_forget(struct air_thread *thread)
 	air_thread_free(thread);
 }
 
+/* Those that have exited hold nothing but memory. */
+static void air_threads_prune(void)
+{
+	struct air_thread *thread, *next;
+
+	list_for_each_entry_safe(thread, next, &air_threads, node) {
+		if (air_task_dead(thread->task))
+			air_thread_forget(thread);
+	}
+}
+
 static int air_thread_mark(struct task_struct *task)
 {
 	struct air_thread *thread;
@@ -137,16 +148,13 @@ static int air_thread_mark(struct task_struct *task)
 
 static void air_threads_check(struct work_struct *work)
 {
-	struct air_thread *thread, *next;
+	struct air_thread *thread;
 
 	mutex_lock(&air_threads_lock);
-	list_for_each_entry_safe(thread, next, &air_threads, node) {
-		if (air_task_dead(thread->task))
-			air_thread_forget(thread);
-		else if (!(READ_ONCE(thread->task->flags) &
-			   PF_NO_SETAFFINITY) ||
-			 !cpumask_equal(&thread->task->cpus_mask,
-					&air_ai_cpus))
+	air_threads_prune();
+	list_for_each_entry(thread, &air_threads, node) {
+		if (!(READ_ONCE(thread->task->flags) & PF_NO_SETAFFINITY) ||
+		    !cpumask_equal(&thread->task->cpus_mask, &air_ai_cpus))
 			air_thread_confine(thread);
 	}
 	if (!list_empty(&air_threads))
@@ -290,6 +298,7 @@ static int air_ai_cpus_set(const char *val, const struct kernel_param *kp)
 		goto out;
 	}
 	mutex_lock(&air_threads_lock);
+	air_threads_prune();
 	if (cpumask_empty(cpus) && !list_empty(&air_threads)) {
 		ret = -EBUSY;
 	} else {

@@ -10,7 +10,7 @@
 /* A page that parent and child share, to agree on where they are. */
 struct shared {
 	atomic_int step;
-	atomic_int answer;
+	atomic_int mapped;
 	uint32_t id;
 	uint64_t mmap_offset;
 };
@@ -336,6 +336,7 @@ static void owner_gone(void (*owner)(void *), bool killed)
 	pid = spawn(owner, s);
 	event = expect_event(w.fd, AIRUNNER_EV_CHANNEL_NEW, 0);
 	va = worker_map(w.fd, &event);
+	atomic_store(&s->mapped, 1);
 	await(s, 1);
 	if (killed)
 		check(!kill(pid, SIGKILL));
@@ -366,6 +367,7 @@ static void closing_owner(void *arg)
 	channel_make(fd, &r);
 	strcpy((char *)r.va + 0x10000, "ovchannel");
 	s->id = r.id;
+	eventually(atomic_load(&s->mapped));
 	close(fd);
 	check(!munmap(r.va, r.size));
 	close(r.memfd);
@@ -385,6 +387,7 @@ static void owner_execs(void *arg)
 	channel_make(device_open(), &r);
 	strcpy((char *)r.va + 0x10000, "ovchannel");
 	s->id = r.id;
+	eventually(atomic_load(&s->mapped));
 	reach(s, 1);
 	execl("/bin/busybox", "true", (char *)NULL);
 	fail("exec: %s", strerror(errno));
@@ -443,7 +446,7 @@ static void both_killed(void)
 static void orphan_of_dead_owner_freed(void)
 {
 	struct shared *s = shared_make(), *t = shared_make();
-	pid_t worker = spawn(taking_worker, s), owner;
+	pid_t worker = spawn(waiting_worker, s), owner;
 
 	await(s, 1);
 	owner = spawn(waiting_owner, t);

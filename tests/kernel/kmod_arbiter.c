@@ -1,0 +1,610 @@
+// SPDX-License-Identifier: MIT
+/*
+ * kmod_arbiter: who is given which turn, and which channel: classes, weights,
+ * starvation, balancing over workers, preference, permission. One process
+ * plays all sides, so that each decision is exact. See kmod_test.h for how it
+ * is run; kmod_fair.c measures the same with real clients.
+ */
+#include "kmod_test.h"
+
+#define PARAM "/sys/module/airunner/parameters/"
+
+static void channel_with(int fd, struct region *r, unsigned int priority,
+			 unsigned int weight, uint64_t caps, uint32_t worker)
+{
+	struct airunner_build_channel arg;
+
+	region_make(r, 2, 4096);
+	arg = build_arg(r);
+	arg.priority = priority;
+	arg.weight = weight;
+	arg.need_caps = caps;
+	arg.worker_id = worker;
+	check(!build_with(fd, r, &arg));
+}
+
+/* Take all NEWs; there are no other events. */
+static void introduce(int fd, int nr)
+{
+	while (nr--)
+		expect_event(fd, AIRUNNER_EV_CHANNEL_NEW, 0);
+	expect_no_event(fd);
+}
+
+static void ring(const struct region *r)
+{
+	check(!doorbell(r->fd, r->id));
+}
+
+static void strict_classes(void)
+{
+	struct region r[4];
+	struct worker w;
+	int i, fd = device_open();
+
+	attach(&w);
+	for (i = 0; i < 4; i++)
+		channel_with(fd, &r[i], i, 0, 0, 0);
+	introduce(w.fd, 4);
+	/* Rung from the lowest to the highest; served the other way round. */
+	for (i = 3; i >= 0; i--)
+		ring(&r[i]);
+	for (i = 0; i < 4; i++) {
+		struct airunner_event event =
+			expect_event(w.fd, AIRUNNER_EV_READY, r[i].id);
+
+		check_eq(event.priority, i);
+		/* Nobody below while this one is being served. */
+		expect_no_event(w.fd);
+		report(w.fd, r[i].id, AIRUNNER_REPORT_IDLE, 1000);
+	}
+	expect_no_event(w.fd);
+}
+
+/* A burst of a better class comes first, however late it comes. */
+static void better_class_overtakes(void)
+{
+	struct region low, high;
+	struct worker w;
+	int i, fd = device_open();
+
+	attach(&w);
+	channel_with(fd, &low, AIRUNNER_PRIO_NORMAL, 0, 0, 0);
+	channel_with(fd, &high, AIRUNNER_PRIO_HIGH, 0, 0, 0);
+	introduce(w.fd, 2);
+	ring(&low);
+	for (i = 0; i < 5; i++) {
+		expect_event(w.fd, AIRUNNER_EV_READY, low.id);
+		ring(&high);
+		report(w.fd, low.id, AIRUNNER_REPORT_MORE, 1000);
+		expect_event(w.fd, AIRUNNER_EV_READY, high.id);
+		report(w.fd, high.id, AIRUNNER_REPORT_IDLE, 1000);
+	}
+}
+
+/*
+ * Give turns for as long as it takes to use @total of device time, in
+ * operators of @op[] each; what each channel got is in @got.
+ */
+static void serve(int fd, const struct region *r, const uint64_t *op, int nr,
+		  uint64_t total, uint64_t *got, uint32_t room)
+{
+	struct airunner_event events[16];
+	struct airunner_report reports[16];
+	uint64_t used = 0;
+	int i, c, n, nr_reports = 0;
+
+	while (used < total) {
+		n = worker_wait(fd, reports, nr_reports, events, room,
+				30 * SECOND);
+		check(n > 0);
+		nr_reports = 0;
+		for (i = 0; i < n; i++) {
+			uint64_t spent = 0;
+
+			check_eq(events[i].type, AIRUNNER_EV_READY);
+			for (c = 0; c < nr; c++) {
+				if (r[c].id == events[i].channel_id)
+					break;
+			}
+			check(c < nr);
+			/* Whole operators until the quantum is over. */
+			while (spent < events[i].quantum_ns)
+				spent += op[c];
+			got[c] += spent;
+			used += spent;
+			reports[nr_reports++] = (struct airunner_report){
+				.channel_id = r[c].id,
+				.flags = AIRUNNER_REPORT_MORE,
+				.device_ns = spent,
+			};
+		}
+	}
+	check_eq(worker_wait(fd, reports, nr_reports, NULL, 0, 0), 0);
+}
+
+/* Shares within @percent of what the weights say. */
+static void check_shares(const uint64_t *got, const unsigned int *weight,
+			 int nr, int percent)
+{
+	uint64_t all = 0, weights = 0;
+	int i;
+
+	for (i = 0; i < nr; i++) {
+		all += got[i];
+		weights += weight[i];
+	}
+	for (i = 0; i < nr; i++) {
+		double want = (double)weight[i] / weights;
+		double have = (double)got[i] / all;
+
+		printf("# weight %u: %.2f %% of device time, fair is %.2f %%\n",
+		       weight[i], 100 * have, 100 * want);
+		if (have < want * (1 - percent / 100.0) ||
+		    have > want * (1 + percent / 100.0))
+			fail("share of weight %u is off by more than %d %%",
+			     weight[i], percent);
+	}
+}
+
+static void weighted(const unsigned int *weight, const uint64_t *op, int nr,
+		     uint32_t room)
+{
+	struct region r[8];
+	struct worker w;
+	uint64_t got[8] = {};
+	int i, fd = device_open();
+
+	attach(&w);
+	for (i = 0; i < nr; i++)
+		channel_with(fd, &r[i], AIRUNNER_PRIO_NORMAL, weight[i], 0, 0);
+	introduce(w.fd, nr);
+	for (i = 0; i < nr; i++)
+		ring(&r[i]);
+	serve(w.fd, r, op, nr, 2 * SECOND, got, room);
+	check_shares(got, weight, nr, 5);
+	close(fd);
+	close(w.fd);
+}
+
+static void weights_shares(void)
+{
+	static const unsigned int weight[] = { 100, 200, 400 };
+	static const unsigned int tiny[] = { 1, 2, 4 };
+	static const unsigned int big[] = { 2500, 5000, 10000 };
+	/* Operators of 10 us, 300 us and 2 ms, and the other way round. */
+	static const uint64_t op[] = { 10000, 300000, 2000000 };
+	static const uint64_t po[] = { 2000000, 300000, 10000 };
+
+	/* A worker that serves one at a time, and one that takes all. */
+	weighted(weight, op, 3, 1);
+	weighted(weight, po, 3, 1);
+	weighted(weight, op, 3, 16);
+	weighted(weight, po, 3, 16);
+	weighted(tiny, op, 3, 1);
+	weighted(tiny, po, 3, 16);
+	weighted(big, op, 3, 1);
+	weighted(big, po, 3, 16);
+}
+
+/* Who was away does not get the time that it did not ask for. */
+static void no_saving_up(void)
+{
+	static const unsigned int weight[] = { 100, 100 };
+	static const uint64_t op[] = { 100000, 100000 };
+	struct region r[2];
+	struct worker w;
+	uint64_t got[2] = {};
+	int i, fd = device_open();
+
+	attach(&w);
+	for (i = 0; i < 2; i++)
+		channel_with(fd, &r[i], AIRUNNER_PRIO_NORMAL, 0, 0, 0);
+	introduce(w.fd, 2);
+	ring(&r[0]);
+	serve(w.fd, r, op, 2, SECOND, got, 1);
+	check_eq(got[1], 0);
+	ring(&r[1]);
+	got[0] = 0;
+	serve(w.fd, r, op, 2, SECOND / 2, got, 1);
+	check_shares(got, weight, 2, 5);
+}
+
+/* Nor does one that comes new have to wait for what others had before. */
+static void newcomer(void)
+{
+	static const unsigned int weight[] = { 100, 100 };
+	static const uint64_t op[] = { 100000, 100000 };
+	struct region r[2];
+	struct worker w;
+	uint64_t got[2] = {};
+	int fd = device_open();
+
+	attach(&w);
+	channel_with(fd, &r[0], AIRUNNER_PRIO_NORMAL, 0, 0, 0);
+	introduce(w.fd, 1);
+	ring(&r[0]);
+	serve(w.fd, r, op, 1, SECOND, got, 1);
+	channel_with(fd, &r[1], AIRUNNER_PRIO_NORMAL, 0, 0, 0);
+	ring(&r[1]);
+	/* NEW before anybody's turn. */
+	expect_event(w.fd, AIRUNNER_EV_CHANNEL_NEW, r[1].id);
+	got[0] = 0;
+	serve(w.fd, r, op, 2, SECOND / 2, got, 1);
+	check_shares(got, weight, 2, 5);
+}
+
+/*
+ * The stated bound: starve_ms, plus 8 turns for each ready channel. Two flood
+ * in a better class; one waits below.
+ */
+static void starvation_bound(void)
+{
+	long starve_ms = read_number(PARAM "starve_ms");
+	struct airunner_event event;
+	struct region high[2], low;
+	struct worker w;
+	int64_t asked, worst = 0;
+	int round, turns, fd = device_open();
+
+	check(starve_ms > 0);
+	attach(&w);
+	channel_with(fd, &high[0], AIRUNNER_PRIO_HIGH, 0, 0, 0);
+	channel_with(fd, &high[1], AIRUNNER_PRIO_HIGH, 0, 0, 0);
+	channel_with(fd, &low, AIRUNNER_PRIO_IDLE, 0, 0, 0);
+	introduce(w.fd, 3);
+	ring(&high[0]);
+	ring(&high[1]);
+	for (round = 0; round < 3; round++) {
+		int64_t due = 0;
+
+		turns = 0;
+		ring(&low);
+		asked = now_ns();
+		for (;;) {
+			check_eq(worker_wait(w.fd, NULL, 0, &event, 1,
+					     30 * SECOND), 1);
+			check_eq(event.type, AIRUNNER_EV_READY);
+			if (event.channel_id == low.id)
+				break;
+			/* Turns count from when it is due. */
+			if (now_ns() - asked > starve_ms * 1000000)
+				turns++;
+			if (!due && turns)
+				due = now_ns();
+			check(turns <= 3 * 8);
+			report(w.fd, event.channel_id, AIRUNNER_REPORT_MORE,
+			       100000);
+		}
+		/* Not before that, either: classes are strict. */
+		check(now_ns() - asked >= starve_ms * 1000000);
+		if (now_ns() - asked > worst)
+			worst = now_ns() - asked;
+		report(w.fd, low.id, AIRUNNER_REPORT_IDLE, 100000);
+	}
+	printf("# starve_ms=%ld, longest wait %lld ms\n", starve_ms,
+	       (long long)worst / 1000000);
+}
+
+/*
+ * A channel that is withheld because a slower one is being served, by a
+ * worker that takes long over it, is handed out when it has starved.
+ */
+static void withheld_is_rescued(void)
+{
+	struct region r[2];
+	struct worker w;
+	int64_t start;
+	int i, fd = device_open();
+
+	attach(&w);
+	for (i = 0; i < 2; i++)
+		channel_with(fd, &r[i], AIRUNNER_PRIO_NORMAL, 0, 0, 0);
+	introduce(w.fd, 2);
+	ring(&r[0]);
+	ring(&r[1]);
+	expect_event(w.fd, AIRUNNER_EV_READY, r[0].id);
+	expect_event(w.fd, AIRUNNER_EV_READY, r[1].id);
+	/* One gets far ahead; the other's turn goes on and on. */
+	report(w.fd, r[1].id, AIRUNNER_REPORT_MORE, SECOND);
+	expect_no_event(w.fd);
+	start = now_ns();
+	/* Sleeps in WAIT and is woken for it. */
+	expect_event(w.fd, AIRUNNER_EV_READY, r[1].id);
+	check(now_ns() - start >= 100000000);
+}
+
+static void change_priority(void)
+{
+	struct airunner_set_priority arg = { .size = sizeof(arg) };
+	struct region r[2];
+	struct airunner_event event;
+	struct worker w;
+	int i, fd = device_open();
+
+	attach(&w);
+	for (i = 0; i < 2; i++)
+		channel_with(fd, &r[i], AIRUNNER_PRIO_NORMAL, 0, 0, 0);
+	introduce(w.fd, 2);
+	ring(&r[0]);
+	ring(&r[1]);
+	arg.channel_id = r[1].id;
+	arg.priority = AIRUNNER_PRIO_REALTIME;
+	arg.weight = 300;
+	check(!ioctl(fd, AIRUNNER_IOC_SET_PRIORITY, &arg));
+	event = expect_event(w.fd, AIRUNNER_EV_READY, r[1].id);
+	check_eq(event.priority, AIRUNNER_PRIO_REALTIME);
+	check_eq(event.weight, 300);
+	/* While being served, and 0 leaves the weight. */
+	arg.priority = AIRUNNER_PRIO_IDLE;
+	arg.weight = 0;
+	check(!ioctl(fd, AIRUNNER_IOC_SET_PRIORITY, &arg));
+	report(w.fd, r[1].id, AIRUNNER_REPORT_MORE, 1000);
+	expect_event(w.fd, AIRUNNER_EV_READY, r[0].id);
+	report(w.fd, r[0].id, AIRUNNER_REPORT_IDLE, 1000);
+	event = expect_event(w.fd, AIRUNNER_EV_READY, r[1].id);
+	check_eq(event.weight, 300);
+
+	arg.priority = AIRUNNER_PRIO_CLASSES;
+	check_errno(ioctl(fd, AIRUNNER_IOC_SET_PRIORITY, &arg), EINVAL);
+	arg.priority = AIRUNNER_PRIO_NORMAL;
+	arg.weight = AIRUNNER_WEIGHT_MAX + 1;
+	check_errno(ioctl(fd, AIRUNNER_IOC_SET_PRIORITY, &arg), EINVAL);
+	arg.weight = 1;
+	arg.resv = 1;
+	check_errno(ioctl(fd, AIRUNNER_IOC_SET_PRIORITY, &arg), EINVAL);
+	arg.resv = 0;
+	check_errno(ioctl(device_open(), AIRUNNER_IOC_SET_PRIORITY, &arg),
+		    ENXIO);
+}
+
+/* ------------------------------------------------------- several workers */
+
+static int count_new(int fd)
+{
+	struct airunner_event event;
+	int n = 0;
+
+	while (worker_wait(fd, NULL, 0, &event, 1, 0) == 1) {
+		check_eq(event.type, AIRUNNER_EV_CHANNEL_NEW);
+		n++;
+	}
+	return n;
+}
+
+static void balanced(void)
+{
+	struct worker w[3];
+	struct region r[9], heavy;
+	int i, fd = device_open();
+
+	for (i = 0; i < 3; i++)
+		attach(&w[i]);
+	for (i = 0; i < 9; i++)
+		channel_with(fd, &r[i], AIRUNNER_PRIO_NORMAL, 0, 0, 0);
+	for (i = 0; i < 3; i++)
+		check_eq(count_new(w[i].fd), 3);
+	/* By weight, not by number. */
+	channel_with(fd, &heavy, AIRUNNER_PRIO_NORMAL, 1000, 0, 0);
+	for (i = 0; i < 3; i++)
+		count_new(w[i].fd);
+	for (i = 0; i < 6; i++) {
+		check(!destroy(&r[i]));
+		channel_with(fd, &r[i], AIRUNNER_PRIO_NORMAL, 0, 0, 0);
+	}
+	for (i = 0; i < 3; i++) {
+		struct airunner_event event;
+		int news = 0;
+
+		while (worker_wait(w[i].fd, NULL, 0, &event, 1, 0) == 1)
+			news += event.type == AIRUNNER_EV_CHANNEL_NEW;
+		/* The one that has the heavy one gets nothing. */
+		check(news == 0 || news == 3);
+	}
+}
+
+/* A worker that comes later is given what has not been used yet. */
+static void late_worker(void)
+{
+	struct airunner_event event;
+	struct worker w, w2;
+	struct region r[6];
+	int i, asked = 0, fd = device_open();
+
+	attach(&w);
+	for (i = 0; i < 6; i++)
+		channel_with(fd, &r[i], AIRUNNER_PRIO_NORMAL, 0, 0, 0);
+	/* Two have been told of, one of those has been used. */
+	expect_event(w.fd, AIRUNNER_EV_CHANNEL_NEW, r[0].id);
+	expect_event(w.fd, AIRUNNER_EV_CHANNEL_NEW, r[1].id);
+	ring(&r[0]);
+	attach(&w2);
+	check_eq(count_new(w2.fd), 2);
+	/* The third has to be asked back. */
+	while (worker_wait(w.fd, NULL, 0, &event, 1, 0) == 1) {
+		if (event.type == AIRUNNER_EV_CHANNEL_GONE) {
+			check_eq(event.channel_id, r[1].id);
+			asked++;
+			/* It is rung meanwhile: that is not lost. */
+			ring(&r[1]);
+			check(!detach(w.fd, r[1].id));
+		}
+	}
+	check_eq(asked, 1);
+	expect_event(w2.fd, AIRUNNER_EV_CHANNEL_NEW, r[1].id);
+	expect_event(w2.fd, AIRUNNER_EV_READY, r[1].id);
+}
+
+static void capabilities(void)
+{
+	struct worker cpu, gpu;
+	struct region r[3];
+	uint64_t both = AIRUNNER_CAP_CPU | AIRUNNER_CAP_CUDA;
+	int fd = device_open();
+
+	check(!attach_with(&cpu, device_open(), AIRUNNER_CAP_CPU, 0));
+	channel_with(fd, &r[0], AIRUNNER_PRIO_NORMAL, 0, AIRUNNER_CAP_CUDA, 0);
+	channel_with(fd, &r[1], AIRUNNER_PRIO_NORMAL, 0, AIRUNNER_CAP_CPU, 0);
+	expect_event(cpu.fd, AIRUNNER_EV_CHANNEL_NEW, r[1].id);
+	expect_no_event(cpu.fd);
+	check(!attach_with(&gpu, device_open(), both, 0));
+	expect_event(gpu.fd, AIRUNNER_EV_CHANNEL_NEW, r[0].id);
+	expect_no_event(gpu.fd);
+	{
+		struct airunner_info info = { .size = sizeof(info) };
+
+		check(!ioctl(fd, AIRUNNER_IOC_GET_INFO, &info));
+		check_eq(info.workers, 2);
+		check_eq(info.worker_caps, both);
+	}
+	/* Its only worker dies: it waits for one that fits. */
+	close(gpu.fd);
+	expect_no_event(cpu.fd);
+	check(!attach_with(&gpu, device_open(), both, 0));
+	expect_event(gpu.fd, AIRUNNER_EV_CHANNEL_NEW, r[0].id);
+}
+
+static void pinned_to_worker(void)
+{
+	struct worker w[2];
+	struct region r[4], later;
+	int i, fd = device_open();
+
+	attach(&w[0]);
+	attach(&w[1]);
+	for (i = 0; i < 4; i++) {
+		channel_with(fd, &r[i], AIRUNNER_PRIO_NORMAL, 0, 0, w[1].id);
+		expect_event(w[1].fd, AIRUNNER_EV_CHANNEL_NEW, r[i].id);
+	}
+	expect_no_event(w[0].fd);
+	/* One that is not there (yet). */
+	channel_with(fd, &later, AIRUNNER_PRIO_NORMAL, 0, 0, w[1].id + 1);
+	expect_no_event(w[0].fd);
+	expect_no_event(w[1].fd);
+	close(w[0].fd);
+	attach(&w[0]);
+	check_eq(w[0].id, w[1].id + 1);
+	expect_event(w[0].fd, AIRUNNER_EV_CHANNEL_NEW, later.id);
+}
+
+/* ------------------------------------------------------- who may what */
+
+static void as_alice(void *arg)
+{
+	struct airunner_set_priority prio = { .size = sizeof(prio) };
+	struct airunner_build_channel build_channel;
+	struct region r;
+	struct worker w;
+	int fd;
+
+	become(ALICE);
+	fd = device_open();
+	region_make(&r, 2, 4096);
+	build_channel = build_arg(&r);
+	build_channel.priority = AIRUNNER_PRIO_HIGH;
+	check_errno(build_with(fd, &r, &build_channel), EPERM);
+	build_channel.priority = AIRUNNER_PRIO_NORMAL;
+	check(!build_with(fd, &r, &build_channel));
+	prio.channel_id = r.id;
+	prio.priority = AIRUNNER_PRIO_REALTIME;
+	check_errno(ioctl(fd, AIRUNNER_IOC_SET_PRIORITY, &prio), EPERM);
+	prio.priority = AIRUNNER_PRIO_IDLE;
+	check(!ioctl(fd, AIRUNNER_IOC_SET_PRIORITY, &prio));
+
+	/* A worker sees its channels' memory: not anybody may be one. */
+	check_errno(attach_with(&w, device_open(), 0, 0), EPERM);
+	check(!attach_with(&w, device_open(), 0, AIRUNNER_WORKER_OWN));
+	expect_event(w.fd, AIRUNNER_EV_CHANNEL_NEW, r.id);
+	expect_no_event(w.fd);
+}
+
+static void permissions(void)
+{
+	struct region r;
+	struct worker w;
+	pid_t pid;
+
+	/* Somebody else's channel is not for alice's worker. */
+	channel_with(device_open(), &r, AIRUNNER_PRIO_NORMAL, 0, 0, 0);
+	pid = spawn(as_alice, NULL);
+	check_eq(reap(pid), 0);
+	attach(&w);
+	expect_event(w.fd, AIRUNNER_EV_CHANNEL_NEW, r.id);
+}
+
+static void as_group_member(void *arg)
+{
+	struct worker w;
+
+	become(BOB);
+	check(!attach_with(&w, device_open(), 0, 0));
+}
+
+static void as_stranger(void *arg)
+{
+	check(!setgroups(0, NULL));
+	check(!setresgid(1002, 1002, 1002));
+	check(!setresuid(1002, 1002, 1002));
+	check_errno(open(AIRUNNER_DEVICE, O_RDWR), EACCES);
+}
+
+static void worker_group(void)
+{
+	char group[16];
+
+	snprintf(group, sizeof(group), "%d", GROUP_AIRUNNER);
+	check(write_text(PARAM "worker_gid", group));
+	check_eq(reap(spawn(as_group_member, NULL)), 0);
+	check(write_text(PARAM "worker_gid", "4294967295"));
+	check_eq(reap(spawn(as_stranger, NULL)), 0);
+}
+
+static void attach_refused(void)
+{
+	struct airunner_attach_worker arg = { .size = sizeof(arg) };
+	int fd = device_open();
+
+	arg.flags = 2;
+	check_errno(ioctl(fd, AIRUNNER_IOC_ATTACH_WORKER, &arg), EINVAL);
+	arg.flags = 0;
+	arg.resv = 1;
+	check_errno(ioctl(fd, AIRUNNER_IOC_ATTACH_WORKER, &arg), EINVAL);
+	arg.resv = 0;
+	memset(arg.name, 'x', sizeof(arg.name));
+	check_errno(ioctl(fd, AIRUNNER_IOC_ATTACH_WORKER, &arg), EINVAL);
+	check_eq(read_number(SYSFS "workers"), 0);
+	{
+		void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		memset(arg.name, 0, sizeof(arg.name));
+		memcpy(page, &arg, sizeof(arg));
+		check(!mprotect(page, 4096, PROT_READ));
+		check_errno(ioctl(fd, AIRUNNER_IOC_ATTACH_WORKER, page),
+			    EFAULT);
+	}
+	check_eq(read_number(SYSFS "workers"), 0);
+}
+
+static const struct test_case cases[] = {
+	{ "strict_classes", strict_classes },
+	{ "better_class_overtakes", better_class_overtakes },
+	{ "weights_shares", weights_shares },
+	{ "no_saving_up", no_saving_up },
+	{ "newcomer", newcomer },
+	{ "starvation_bound", starvation_bound },
+	{ "withheld_is_rescued", withheld_is_rescued },
+	{ "change_priority", change_priority },
+	{ "balanced", balanced },
+	{ "late_worker", late_worker },
+	{ "capabilities", capabilities },
+	{ "pinned_to_worker", pinned_to_worker },
+	{ "permissions", permissions },
+	{ "worker_group", worker_group },
+	{ "attach_refused", attach_refused },
+};
+
+int main(int argc, char **argv)
+{
+	return RUN_CASES(cases, argc, argv);
+}
