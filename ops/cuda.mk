@@ -24,7 +24,7 @@ CUDA_ARCHS ?= $(filter $(CUDA_WANT), \
 	$(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code)))
 # Machine code for each, and PTX of the newest for what comes after.
 CUDA_PTX := $(lastword $(CUDA_ARCHS))
-NVCCFLAGS := -std=c++17 -O3 -I. -Iinclude -Xptxas -warn-spills
+NVCCFLAGS := -std=c++17 -O3 -I. -Iinclude --compress-mode=size
 
 CUDA_DIR := $(B)/cuda
 CUDA_KERNELS := $(patsubst ops/%/kernel.cu,%,$(wildcard ops/*/kernel.cu))
@@ -85,3 +85,5 @@ $(B)/libairunner-cuda.so: $(CUDA_OBJ)
 
 -include $(wildcard $(CUDA_DIR)/fatbin/*.d)
 endif
+
+-include tests/gpu/build.mk

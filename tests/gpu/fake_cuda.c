@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A CUDA driver that runs nothing: device memory is memory, launches are
+ * counted, streams complete at once or when they are told to. With it the host
+ * side of the CUDA executors (order, completion, registrations, what happens
+ * when the context is lost) is tested on machines without a GPU:
+ *
+ *	AIRUNNER_LIBCUDA=.../libfake-cuda.so
+ *
+ * fake_cuda_control() is how a test looks in and breaks things.
+ */
+#include "tests/gpu/fake_cuda.h"
+
+#include <cuda.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define MAX_RANGES 64
+#define MAX_PENDING 4096
+
+static struct fake_cuda fake = { .regs = 32 };
+
+static struct {
+	char *base;
+	size_t size;
+} range[MAX_RANGES];
+
+/* Writes that a held stream has not made yet. */
+static struct {
+	uint64_t *where;
+	uint64_t value;
+} pending[MAX_PENDING];
+static unsigned int n_pending;
+
+struct fake_cuda *fake_cuda_control(void);
+
+EXPORT struct fake_cuda *fake_cuda_control(void)
+{
+	return &fake;
+}
+
+/* Every call that can report an earlier fault goes through here. */
+static CUresult healthy(void)
+{
+	return fake.fault ? (CUresult)fake.fault : CUDA_SUCCESS;
+}
+
+static void release(void)
+{
+	if (fake.hold || fake.fault)
+		return;
+	for (unsigned int i = 0; i < n_pending; i++)
+		__atomic_store_n(pending[i].where, pending[i].value,
+				 __ATOMIC_RELEASE);
+	n_pending = 0;
+}
+
+#define OK(name, ...)                      \
+	EXPORT CUresult name(__VA_ARGS__); \
+	CUresult name(__VA_ARGS__)         \
+	{                                  \
+		return CUDA_SUCCESS;       \
+	}
+#define HEALTHY(name, ...)                 \
+	EXPORT CUresult name(__VA_ARGS__); \
+	CUresult name(__VA_ARGS__)         \
+	{                                  \
+		return healthy();          \
+	}
+
+OK(cuInit, unsigned int flags)
+OK(cuCtxSetCurrent, CUcontext ctx)
+OK(cuThreadExchangeStreamCaptureMode, CUstreamCaptureMode *mode)
+HEALTHY(cuModuleUnload, CUmodule mod)
+HEALTHY(cuFuncSetAttribute, CUfunction f, CUfunction_attribute a, int v)
+HEALTHY(cuStreamDestroy, CUstream s)
+HEALTHY(cuStreamWaitEvent, CUstream s, CUevent e, unsigned int flags)
+HEALTHY(cuEventDestroy, CUevent e)
+HEALTHY(cuEventRecord, CUevent e, CUstream s)
+HEALTHY(cuEventQuery, CUevent e)
+HEALTHY(cuFuncLoad, CUfunction f)
+
+EXPORT CUresult cuDriverGetVersion(int *v)
+{
+	*v = 13000;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuGetErrorName(CUresult r, const char **name)
+{
+	*name = r == CUDA_ERROR_ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS" :
+						  "CUDA_ERROR";
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuGetErrorString(CUresult r, const char **s)
+{
+	return cuGetErrorName(r, s);
+}
+
+EXPORT CUresult cuDeviceGetCount(int *n)
+{
+	*n = 1;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDeviceGet(CUdevice *dev, int n)
+{
+	*dev = n;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
+{
+	snprintf(name, (size_t)len, "no GPU at all");
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDeviceGetAttribute(int *v, CUdevice_attribute a, CUdevice dev)
+{
+	switch (a) {
+	case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+		*v = 132;
+		break;
+	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+		*v = 9;
+		break;
+	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+		*v = 0;
+		break;
+	case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE:
+		*v = 50 << 20;
+		break;
+	case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
+		*v = 227 << 10;
+		break;
+	default:
+		*v = 1;
+	}
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDeviceTotalMem(size_t *bytes, CUdevice dev)
+{
+	*bytes = 1ull << 37;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice dev)
+{
+	*ctx = (CUcontext)(uintptr_t)(0x1000 + fake.resets);
+	fake.retained++;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDevicePrimaryCtxRelease(CUdevice dev)
+{
+	fake.retained--;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDevicePrimaryCtxReset(CUdevice dev)
+{
+	fake.resets++;
+	fake.fault = 0;
+	n_pending = 0;
+	memset(range, 0, sizeof(range));
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
+{
+	*least = 0;
+	*greatest = -5;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuModuleLoadDataEx(CUmodule *mod, const void *image,
+				   unsigned int n, CUjit_option *o, void **v)
+{
+	*mod = (CUmodule)image;
+	fake.modules++;
+	return healthy();
+}
+
+EXPORT CUresult cuModuleGetFunction(CUfunction *f, CUmodule mod,
+				    const char *name)
+{
+	if (fake.names)
+		fprintf((FILE *)fake.names, "%s\n", name);
+	*f = (CUfunction)strdup(name);
+	return healthy();
+}
+
+EXPORT CUresult cuModuleGetGlobal(CUdeviceptr *p, size_t *size, CUmodule mod,
+				  const char *name)
+{
+	static uint64_t global[4096];
+
+	*p = (CUdeviceptr)global;
+	*size = sizeof(global);
+	return healthy();
+}
+
+EXPORT CUresult cuFuncGetAttribute(int *v, CUfunction_attribute a,
+				   CUfunction f)
+{
+	*v = a == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? 1024 : fake.regs;
+	return healthy();
+}
+
+EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n,
+							     CUfunction f,
+							     int block,
+							     size_t shared)
+{
+	*n = 1;
+	return healthy();
+}
+
+EXPORT CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy,
+			       unsigned int gz, unsigned int bx,
+			       unsigned int by, unsigned int bz,
+			       unsigned int shared, CUstream s, void **params,
+			       void **extra)
+{
+	fake.launches++;
+	if (!gx || !bx || gx > 0x7fffffff || bx * by * bz > 1024)
+		return CUDA_ERROR_INVALID_VALUE;
+	return healthy();
+}
+
+EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f,
+				 void **params, void **extra)
+{
+	return cuLaunchKernel(f, c->gridDimX, c->gridDimY, c->gridDimZ,
+			      c->blockDimX, c->blockDimY, c->blockDimZ,
+			      c->sharedMemBytes, c->hStream, params, extra);
+}
+
+EXPORT CUresult cuLaunchHostFunc(CUstream s, CUhostFn fn, void *arg)
+{
+	if (!fake.fault)
+		fn(arg);
+	return healthy();
+}
+
+EXPORT CUresult cuMemAlloc(CUdeviceptr *p, size_t size)
+{
+	if (fake.limit && size > fake.limit)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*p = (CUdeviceptr)aligned_alloc(512, (size + 511) & ~511ull);
+	fake.allocs++;
+	return healthy();
+}
+
+EXPORT CUresult cuMemFree(CUdeviceptr p)
+{
+	fake.frees++;
+	free((void *)p);
+	return healthy();
+}
+
+EXPORT CUresult cuMemGetInfo(size_t *avail, size_t *total)
+{
+	*avail = *total = 1ull << 37;
+	return healthy();
+}
+
+EXPORT CUresult cuMemAllocHost(void **p, size_t size)
+{
+	*p = calloc(1, size);
+	return healthy();
+}
+
+EXPORT CUresult cuMemFreeHost(void *p)
+{
+	free(p);
+	return healthy();
+}
+
+EXPORT CUresult cuMemHostRegister(void *p, size_t size, unsigned int flags)
+{
+	int slot = -1;
+
+	for (int i = 0; i < MAX_RANGES; i++) {
+		if (!range[i].base)
+			slot = i;
+		else if (range[i].base < (char *)p + size &&
+			 (char *)p < range[i].base + range[i].size)
+			return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+	}
+	range[slot].base = p;
+	range[slot].size = size;
+	fake.registered++;
+	return healthy();
+}
+
+EXPORT CUresult cuMemHostUnregister(void *p)
+{
+	for (int i = 0; i < MAX_RANGES; i++) {
+		if (range[i].base != p)
+			continue;
+		range[i].base = NULL;
+		fake.registered--;
+		return healthy();
+	}
+	return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+}
+
+EXPORT CUresult cuMemHostGetDevicePointer(CUdeviceptr *out, void *p,
+					  unsigned int flags)
+{
+	*out = (CUdeviceptr)p;
+	return healthy();
+}
+
+EXPORT CUresult cuPointerGetAttribute(void *out, CUpointer_attribute a,
+				      CUdeviceptr p)
+{
+	return CUDA_ERROR_INVALID_VALUE;
+}
+
+EXPORT CUresult cuMemcpyHtoDAsync(CUdeviceptr d, const void *s, size_t n,
+				  CUstream st)
+{
+	memcpy((void *)d, s, n);
+	return healthy();
+}
+
+EXPORT CUresult cuMemcpyDtoHAsync(void *d, CUdeviceptr s, size_t n,
+				  CUstream st)
+{
+	memcpy(d, (void *)s, n);
+	return healthy();
+}
+
+EXPORT CUresult cuMemcpyDtoDAsync(CUdeviceptr d, CUdeviceptr s, size_t n,
+				  CUstream st)
+{
+	memcpy((void *)d, (void *)s, n);
+	return healthy();
+}
+
+EXPORT CUresult cuMemsetD8Async(CUdeviceptr p, unsigned char v, size_t n,
+				CUstream st)
+{
+	memset((void *)p, v, n);
+	return healthy();
+}
+
+EXPORT CUresult cuStreamCreateWithPriority(CUstream *s, unsigned int flags,
+					   int priority)
+{
+	*s = (CUstream)(uintptr_t)(0x100 + ++fake.streams);
+	return healthy();
+}
+
+EXPORT CUresult cuStreamQuery(CUstream s)
+{
+	release();
+	if (fake.fault)
+		return healthy();
+	return n_pending ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuStreamSynchronize(CUstream s)
+{
+	release();
+	return healthy();
+}
+
+EXPORT CUresult cuStreamWriteValue64(CUstream s, CUdeviceptr p, cuuint64_t v,
+				     unsigned int flags)
+{
+	fake.writes++;
+	if (n_pending == MAX_PENDING)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	pending[n_pending].where = (uint64_t *)p;
+	pending[n_pending++].value = v;
+	release();
+	return healthy();
+}
+
+EXPORT CUresult cuEventCreate(CUevent *e, unsigned int flags)
+{
+	*e = (CUevent)0x10;
+	return healthy();
+}

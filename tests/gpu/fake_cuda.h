@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef AIR_TEST_FAKE_CUDA_H
+#define AIR_TEST_FAKE_CUDA_H
+
+/**
+ * struct fake_cuda - what a test sees of, and does to, the fake driver
+ * @fault: a CUresult that every call gives from now on; a reset clears it
+ * @hold: streams do not come through
+ * @limit: allocations above it fail; 0 for none
+ * @regs: what functions' attributes say
+ * @names: FILE * that gets the name of every function asked for; may be NULL
+ * @launches, @writes, ...: counts
+ */
+struct fake_cuda {
+	int fault;
+	int hold;
+	unsigned long limit;
+	int regs;
+	void *names;
+	unsigned int launches, writes, modules, streams;
+	unsigned int allocs, frees, registered, retained, resets;
+};
+
+#endif /* AIR_TEST_FAKE_CUDA_H */

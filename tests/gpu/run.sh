@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Everything a GPU machine is needed for, in one call: builds, checks,
+# measures. Output goes to the terminal and to $OUT (default build/gpu).
+#
+#	tests/gpu/run.sh [STEP...]	build check measure sanitize resident
+#
+# Every step has a time-out; one that fails does not keep the next from running.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+OUT=${OUT:-build/gpu}
+ARCHS=${CUDA_ARCHS:-90}
+B=build/release
+PLUGIN=$B/libairunner-cuda.so
+STEPS=${*:-build check measure}
+mkdir -p "$OUT"
+failed=
+
+say() { printf '\n== %s (%s)\n' "$*" "$(date +%T)"; }
+
+# step NAME SECONDS COMMAND...
+step() {
+	local name=$1 limit=$2
+	shift 2
+	say "$name"
+	timeout -k 5 "$limit" "$@" >"$OUT/$name.log" 2>&1
+	local rc=$?
+	tail -n "${LINES_SHOWN:-25}" "$OUT/$name.log"
+	[ $rc -eq 0 ] && return
+	failed="$failed $name($rc)"
+}
+
+for s in $STEPS; do
+	case $s in
+	build)
+		step build 420 make -j"$(nproc)" cuda gpu-tests \
+			CUDA_ARCHS="$ARCHS"
+		;;
+	check)
+		step check 200 "$B/tests/gpu/selfcheck" "$PLUGIN" cuda-launch
+		;;
+	measure)
+		LINES_SHOWN=140 step measure 150 "$B/tests/gpu/measure" \
+			"$PLUGIN" "$OUT/kernels.json"
+		;;
+	sanitize)
+		# A slice of the cases: the tool makes everything far slower.
+		for tool in memcheck racecheck initcheck; do
+			step "sanitize-$tool" 120 compute-sanitizer \
+				--tool $tool --error-exitcode 9 \
+				"$B/tests/gpu/selfcheck" "$PLUGIN" \
+				cuda-launch "${SANITIZE:-bf16}"
+		done
+		;;
+	*)
+		echo "no step $s"
+		exit 2
+		;;
+	esac
+done
+
+say "summary"
+grep -h '^selfcheck' "$OUT"/*.log 2>/dev/null
+if [ -n "$failed" ]; then
+	echo "FAILED:$failed"
+	exit 1
+fi
+echo "all steps ok"
