@@ -57,7 +57,7 @@ airunner
   make check-deep   the long ones: fuzzing, kill loops
   make lint         format, sparse, checkpatch, coccinelle, padding, licences
 
-  make module       build/kmod/KERNEL/kmod/airunner.ko, KERNEL=6.1|6.12|debug
+  make module       build/kmod/KERNEL/airunner.ko, KERNEL=6.1|6.12|debug
   make -C kmod      airunner.ko for this machine (KDIR= for another)
   make install      DESTDIR=, PREFIX=/usr/local; MODULE=no leaves the module out
   make uninstall    the same arguments
