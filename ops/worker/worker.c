@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -230,8 +231,15 @@ static void quiesce(struct air_worker *w)
 			AIR_REMOVE_DRAIN);
 }
 
+/*
+ * A client that shares the worker's processor, the others being busy, runs only
+ * when that lets go of it: so many empty rounds are polled undisturbed.
+ */
+#define ROUNDS_A_YIELD 64
+
 static void loop(struct air_worker *w)
 {
+	unsigned int idle_rounds = 0;
 	bool busy, rest, spin;
 
 	for (;;) {
@@ -260,12 +268,16 @@ static void loop(struct air_worker *w)
 		if (air_unlikely(w->quiesced) &&
 		    (air_list_empty(&w->all) || w->now >= w->drain_end))
 			return;
-		if (busy || rest)
+		if (busy || rest) {
+			idle_rounds = 0;
 			continue;
-		if (spin || !air_list_empty(&w->lent))
+		}
+		if (!spin && air_list_empty(&w->lent))
+			go_to_sleep(w);
+		else if (++idle_rounds % ROUNDS_A_YIELD)
 			air_relax();
 		else
-			go_to_sleep(w);
+			sched_yield();
 	}
 }
 
