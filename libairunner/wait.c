@@ -2,6 +2,7 @@
 /*
  * Completions: looking for them, waiting for them, delivering each once.
  */
+#include <sched.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -18,6 +19,13 @@
  * helps.
  */
 #define UNSURE_SLICE_NS 500000
+
+/*
+ * A worker that was woken on the waiter's own processor, the others being busy,
+ * runs only when that lets go of it: poll undisturbed for no longer than a
+ * round trip takes when the worker is at hand.
+ */
+#define YIELD_AFTER_NS 3000
 
 /*
  * The library's own calls: how often to see whether anybody serves the
@@ -189,13 +197,14 @@ static bool spin(struct air_channel *ch, uint64_t index, uint64_t deadline,
 		 struct air_cqe *cqe, air_status *status)
 {
 	uint64_t until = ch->dev->spin_ns;
-	uint64_t now;
+	uint64_t now, yield;
 
 	if (look(ch, index, cqe, status))
 		return true;
 	if (!until)
 		return false;
 	now = air_now();
+	yield = now + YIELD_AFTER_NS;
 	until = until > UINT64_MAX - now ? UINT64_MAX : now + until;
 	if (until > deadline)
 		until = deadline;
@@ -209,7 +218,10 @@ static bool spin(struct air_channel *ch, uint64_t index, uint64_t deadline,
 		if (until == UINT64_MAX && ch->ops->check &&
 		    ch->ops->check(ch) != AIR_OK)
 			return false;
-	} while (air_now() < until);
+		now = air_now();
+		if (now > yield)
+			sched_yield();
+	} while (now < until);
 	return false;
 }
 
