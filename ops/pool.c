@@ -225,8 +225,15 @@ struct air_pool *air_pool_create(unsigned int threads)
 		return NULL;
 	pthread_mutex_init(&pool->busy, NULL);
 
-	/* The process's signals are no business of these threads. */
+	/*
+	 * The process's signals are no business of these threads; faults of
+	 * their own are: airunnerd survives a client's truncated memory.
+	 */
 	sigfillset(&all);
+	sigdelset(&all, SIGBUS);
+	sigdelset(&all, SIGSEGV);
+	sigdelset(&all, SIGFPE);
+	sigdelset(&all, SIGILL);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	while (pool->started < threads - 1) {
 		if (pthread_create(&pool->helper[pool->started], NULL, helper,

@@ -9,3 +9,7 @@ all: $(B)/airunnerd
 
 $(B)/airunnerd: $(AIRUNNERD_OBJ) $(B)/libairunner.a
 	$(CC) $(LDFLAGS) $^ $(AIR_LIBS) $(LDLIBS) -o $@
+
+# Tests of the daemon's parts link them too: all but its main().
+$(B)/tests/unit/test_daemon_unix $(B)/tests/unit/test_daemon_sigbus: \
+	$(filter-out %/airunnerd.o,$(AIRUNNERD_OBJ))
