@@ -294,16 +294,12 @@ air_status air_channel_arm(air_channel *ch)
 	if (status != AIR_OK)
 		return status;
 	ch->ops->notify_clear(ch);
-	__atomic_fetch_or(&ch->ring.ctrl->cq_flags, AIRUNNER_CQ_NEED_WAKEUP,
-			  __ATOMIC_SEQ_CST);
-	if (air_load(&ch->ring.ctrl->sq_flags, RELAXED) & AIRUNNER_SQ_ASYM) {
-		if (!air_membarrier())
-			return air_error_static(
-				AIR_UNSUPPORTED,
-				"membarrier(2) is refused here (seccomp?): wait with air_wait()");
-	} else {
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	}
+	air_ring_arm_waiter(&ch->ring);
+	if (air_load(&ch->ring.ctrl->sq_flags, RELAXED) & AIRUNNER_SQ_ASYM &&
+	    !air_membarrier())
+		return air_error_static(
+			AIR_UNSUPPORTED,
+			"membarrier(2) is refused here (seccomp?): wait with air_wait()");
 	if (anything_completed(ch))
 		return air_error_static(AIR_BUSY,
 					"a completion is there already");

@@ -254,8 +254,7 @@ air_status air_channel_await(struct air_channel *ch, uint64_t index,
 
 	for (;;) {
 		uint64_t seq, until = deadline;
-		bool unsure = false;
-		uint32_t sq;
+		bool unsure;
 
 		if (spin(ch, index, deadline, cqe, &status))
 			return status;
@@ -263,13 +262,10 @@ air_status air_channel_await(struct air_channel *ch, uint64_t index,
 			return timed_out(ch, index);
 
 		seq = ch->ops->sleep_begin(ch);
-		__atomic_fetch_or(&ch->ring.ctrl->cq_flags,
-				  AIRUNNER_CQ_NEED_WAKEUP, __ATOMIC_SEQ_CST);
-		sq = air_load(&ch->ring.ctrl->sq_flags, RELAXED);
-		if (sq & AIRUNNER_SQ_ASYM)
-			unsure = !air_membarrier();
-		else
-			__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		air_ring_arm_waiter(&ch->ring);
+		unsure = air_load(&ch->ring.ctrl->sq_flags, RELAXED) &
+				 AIRUNNER_SQ_ASYM &&
+			 !air_membarrier();
 		if (look(ch, index, cqe, &status))
 			return status;
 
