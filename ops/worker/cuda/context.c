@@ -53,7 +53,7 @@ static air_status pick_device(struct air_cuda *c, struct air_error *e)
 		c->dev,
 		CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
 	c->write_value = attribute(
-		c->dev, CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS_V1);
+		c->dev, CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS);
 	if (c->info.cc < 80)
 		return air_fail(e, AIR_NO_DEVICE,
 				"cuda: %s has compute capability %u.%u, 8.0 or later is needed",
