@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Rings lent to an executor that drains them itself, as a persistent kernel
+ * would: here a thread plays the GPU. It takes what it knows, and gives the
+ * ring back for the rest; the client sees one order and one answer each.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/worker_client.h"
+
+#define MAX_DESCS 64
+
+/**
+ * struct gpu - the executor, and the device it plays
+ * @lent: the device has the ring; atomic
+ * @recall: it shall give it back; atomic
+ * @idle_ns: it gives it back when nothing came for so long
+ * @refuse: ring_attach says no
+ * @reluctant: it gives the ring back untouched
+ * @attached, @ran: how often
+ */
+struct gpu {
+	pthread_t thread;
+	struct air_ring ring;
+	uint64_t next;
+	uint32_t lent, recall, stop;
+	uint64_t idle_ns;
+	bool refuse, reluctant;
+	uint32_t attached, ran, ran_here;
+	struct air_ring_return ret;
+	uint32_t returned;
+	void *desc[MAX_DESCS];
+	struct air_wchannel *ch;
+};
+
+static struct gpu gpu;
+
+struct air_exec {
+	int unused;
+};
+
+static struct air_exec the_exec;
+
+static void give_back(bool idle)
+{
+	gpu.ret.index = gpu.next;
+	gpu.ret.idle = idle;
+	air_store(&gpu.lent, 0, RELEASE);
+	air_store(&gpu.returned, 1, RELEASE);
+}
+
+static void drain(void)
+{
+	uint64_t since = air_now();
+
+	while (!air_load(&gpu.recall, ACQUIRE) &&
+	       !air_load(&gpu.stop, ACQUIRE)) {
+		struct air_cqe cqe = { .status = AIRUNNER_S_OK };
+		struct air_sqe sqe;
+		uint32_t id;
+
+		if (!air_ring_fetch(&gpu.ring, gpu.next, &sqe)) {
+			if (air_now() - since > gpu.idle_ns) {
+				give_back(true);
+				return;
+			}
+			sched_yield();
+			continue;
+		}
+		id = airunner_sqe_id(sqe.word[0]);
+		if (airunner_sqe_opcode(sqe.word[0]) != AIRUNNER_OP_EXEC ||
+		    id >= MAX_DESCS || !gpu.desc[id] || gpu.reluctant) {
+			give_back(false);
+			return;
+		}
+		cqe.start = air_now();
+		air_ring_complete(&gpu.ring, gpu.next, &cqe);
+		gpu.next++;
+		gpu.ret.completed++;
+		gpu.ret.device_ns += 10;
+		__atomic_fetch_add(&gpu.ran, 1, __ATOMIC_RELEASE);
+		since = air_now();
+	}
+	give_back(false);
+}
+
+static void *device(void *arg)
+{
+	while (!air_load(&gpu.stop, ACQUIRE)) {
+		if (air_load(&gpu.lent, ACQUIRE))
+			drain();
+		else
+			sched_yield();
+	}
+	return NULL;
+}
+
+static air_status gpu_open(const struct air_executor_config *config,
+			   struct air_exec **out, struct air_error *e)
+{
+	*out = &the_exec;
+	pthread_create(&gpu.thread, NULL, device, NULL);
+	return AIR_OK;
+}
+
+static void gpu_close(struct air_exec *ex)
+{
+	air_store(&gpu.stop, 1, RELEASE);
+	pthread_join(gpu.thread, NULL);
+}
+
+static void gpu_caps(struct air_exec *ex, struct air_backend_caps *caps)
+{
+	caps->ops = ~0ull;
+}
+
+static air_status gpu_plan(struct air_exec *ex, const struct air_plan *plan,
+			   void **priv, uint64_t *workspace,
+			   struct air_error *why)
+{
+	*priv = &gpu;
+	return air_fail(why, AIR_OK, "the ring is drained there");
+}
+
+static void gpu_unplan(struct air_exec *ex, void *priv)
+{
+}
+
+static air_status gpu_run(struct air_exec *ex, struct air_work *work)
+{
+	assert_int_equal(air_load(&gpu.lent, ACQUIRE), 0);
+	gpu.ran_here++;
+	work->end = air_now();
+	return AIR_OK;
+}
+
+static unsigned int gpu_poll(struct air_exec *ex)
+{
+	struct air_ring_return ret;
+
+	if (!air_load(&gpu.returned, ACQUIRE))
+		return 0;
+	air_store(&gpu.returned, 0, RELAXED);
+	ret = gpu.ret;
+	air_services.ring_returned(gpu.ch, &ret);
+	return 1;
+}
+
+static unsigned int gpu_outstanding(struct air_exec *ex)
+{
+	return air_load(&gpu.lent, RELAXED);
+}
+
+static air_status gpu_channel_open(struct air_exec *ex,
+				   struct air_wchannel *ch, void **priv)
+{
+	gpu.ch = ch;
+	*priv = ch;
+	return AIR_OK;
+}
+
+static air_status gpu_desc_set(struct air_exec *ex, void *ch_priv, uint32_t id,
+			       void *plan)
+{
+	/* The ring is never lent while tables change. */
+	assert_int_equal(air_load(&gpu.lent, ACQUIRE), 0);
+	if (id < MAX_DESCS)
+		gpu.desc[id] = plan;
+	return AIR_OK;
+}
+
+static air_status gpu_buffer_set(struct air_exec *ex, void *ch_priv,
+				 uint32_t handle, struct air_wbuffer *buf)
+{
+	return AIR_OK;
+}
+
+static air_status gpu_ring_attach(struct air_exec *ex, void *ch_priv,
+				  struct air_ring *ring, uint64_t index)
+{
+	if (gpu.refuse)
+		return AIR_BUSY;
+	memset(&gpu.ret, 0, sizeof(gpu.ret));
+	gpu.ring = *ring;
+	gpu.next = index;
+	gpu.attached++;
+	air_store(&gpu.recall, 0, RELAXED);
+	air_store(&gpu.lent, 1, RELEASE);
+	return AIR_OK;
+}
+
+static void gpu_ring_recall(struct air_exec *ex, void *ch_priv)
+{
+	air_store(&gpu.recall, 1, RELEASE);
+}
+
+static const struct air_executor_ops gpu_ops = {
+	.abi = AIR_EXECUTOR_ABI,
+	.id = AIRUNNER_EXEC_CUDA_RESIDENT,
+	.name = "gpu",
+	.open = gpu_open,
+	.close = gpu_close,
+	.caps = gpu_caps,
+	.channel_open = gpu_channel_open,
+	.plan = gpu_plan,
+	.unplan = gpu_unplan,
+	.run = gpu_run,
+	.poll = gpu_poll,
+	.outstanding = gpu_outstanding,
+	.desc_set = gpu_desc_set,
+	.buffer_set = gpu_buffer_set,
+	.ring_attach = gpu_ring_attach,
+	.ring_recall = gpu_ring_recall,
+};
+
+static const struct air_executor_ops *const executors[] = { &gpu_ops, NULL };
+
+static struct air_worker *w;
+static struct client c;
+
+/* Descriptor 1 is the CPU's, 2 the device's. */
+static void open_client(bool turns)
+{
+	struct airunner_desc d = desc_relu(16, AIRUNNER_EXEC_CPU);
+	struct client_options o = { .turns = turns };
+
+	client_open(&c, w, &o);
+	if (turns)
+		return;
+	assert_int_equal(client_desc(&c, 1, &d, NULL), AIR_OK);
+	d = desc_relu(16, AIRUNNER_EXEC_CUDA_RESIDENT);
+	assert_int_equal(client_desc(&c, 2, &d, NULL), AIR_OK);
+}
+
+static int set_up(void **state)
+{
+	memset(&gpu, 0, sizeof(gpu));
+	gpu.idle_ns = 200000;
+	w = worker_start(NULL, executors);
+	open_client(false);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	client_close(&c, AIR_REMOVE_DRAIN);
+	worker_end(w);
+	return 0;
+}
+
+static struct air_sqe on(uint32_t id)
+{
+	return sqe_relu(id, 0, c.arena, c.arena + 64);
+}
+
+static void test_lent(void **state)
+{
+	struct air_sqe sqe = on(2);
+
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(client_run(&c, &sqe), AIR_OK);
+	assert_int_equal(air_load(&gpu.ran, ACQUIRE), 1000);
+	assert_true(gpu.attached >= 1);
+	assert_int_equal(gpu.ran_here, 0);
+}
+
+/* What is not for it comes back in order, and the ring goes there again. */
+static void test_mixed(void **state)
+{
+	struct air_sqe gpu_sqe = on(2), cpu_sqe = on(1), nop = sqe_nop();
+	struct air_sqe bad = sqe_head(77, 0);
+	uint64_t index[40];
+
+	for (int round = 0; round < 100; round++) {
+		for (int i = 0; i < 40; i++)
+			index[i] = client_submit(&c, i % 5 < 2	? &gpu_sqe :
+						     i % 5 == 2 ? &cpu_sqe :
+						     i % 5 == 3 ? &nop :
+								  &bad);
+		for (int i = 0; i < 40; i++)
+			assert_int_equal(client_wait(&c, index[i]).status,
+					 i % 5 == 4 ? AIRUNNER_S_BAD_OPCODE :
+						      AIRUNNER_S_OK);
+	}
+	assert_int_equal(air_load(&gpu.ran, ACQUIRE), 1600);
+}
+
+/* A client that sleeps is woken although the device cannot. */
+static void test_sleeping_client(void **state)
+{
+	struct air_sqe sqe = on(2);
+
+	gpu.idle_ns = 50000000;
+	for (int i = 0; i < 500; i++)
+		assert_int_equal(client_sleep(&c, client_submit(&c, &sqe))
+					 .status,
+				 AIRUNNER_S_OK);
+}
+
+/* Idle, it comes back; the worker sleeps; the next doorbell finds it. */
+static void test_parks(void **state)
+{
+	struct air_sqe sqe = on(2);
+	uint64_t end = air_now() + PATIENCE_NS;
+
+	gpu.idle_ns = 1000;
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(client_run(&c, &sqe), AIR_OK);
+		while (air_load(&w->box.sleep, ACQUIRE) == AIR_AWAKE) {
+			assert_true(air_now() < end);
+			sched_yield();
+		}
+		assert_true(air_ring_must_wake(&c.ring, false));
+	}
+	assert_true(gpu.attached >= 20);
+}
+
+/* Refused or given back untouched: it runs through run(). */
+static void test_not_taken(void **state)
+{
+	struct air_sqe sqe = on(2);
+
+	gpu.refuse = true;
+	for (int i = 0; i < 50; i++)
+		assert_int_equal(client_run(&c, &sqe), AIR_OK);
+	assert_int_equal(gpu.ran_here, 50);
+	gpu.refuse = false;
+	gpu.reluctant = true;
+	for (int i = 0; i < 50; i++)
+		assert_int_equal(client_run(&c, &sqe), AIR_OK);
+	assert_int_equal(gpu.ran_here, 100);
+	assert_int_equal(air_load(&gpu.ran, ACQUIRE), 0);
+}
+
+/* Recalled to drop a buffer, to be removed, to be killed. */
+static void test_recalled(void **state)
+{
+	static float data[64];
+	struct air_wbuffer_config config = {
+		.host = data,
+		.size = sizeof(data),
+		.memory = AIR_HOST,
+	};
+	struct air_sqe sqe = on(2);
+	struct air_error e;
+
+	gpu.idle_ns = ~0ull;
+	assert_int_equal(client_run(&c, &sqe), AIR_OK);
+	assert_int_equal(air_worker_add_buffer(c.ch, 3, &config, &e), AIR_OK);
+	assert_int_equal(client_run(&c, &sqe), AIR_OK);
+	assert_int_equal(air_worker_drop_buffer(c.ch, 3), AIR_OK);
+	await(&c.gone, 1);
+	assert_int_equal(client_run(&c, &sqe), AIR_OK);
+	assert_int_equal(air_load(&gpu.lent, ACQUIRE), 1);
+	air_wchannel_kill(c.ch, "the test says so");
+	await(&c.died, 1);
+	assert_int_equal(client_run(&c, &sqe), AIR_CHANNEL_DEAD);
+	client_close(&c, AIR_REMOVE_DRAIN);
+
+	/* Removed while it is lent and busy. */
+	open_client(false);
+	sqe = on(2);
+	assert_int_equal(client_run(&c, &sqe), AIR_OK);
+	assert_int_equal(air_load(&gpu.lent, ACQUIRE), 1);
+}
+
+static air_status give_turn_here(void *arg)
+{
+	air_wchannel_ready(c.ch, 1000000, AIRUNNER_PRIO_NORMAL);
+	return AIR_OK;
+}
+
+/* A turn that is over recalls the ring, and what was used is reported. */
+static void test_turns(void **state)
+{
+	struct airunner_desc d = desc_relu(16, AIRUNNER_EXEC_CUDA_RESIDENT);
+	struct airunner_desc_record *record;
+	struct air_sqe create = sqe_head(AIRUNNER_OP_DESC_CREATE, 2), sqe;
+	uint64_t index = 0;
+
+	memset(&gpu, 0, sizeof(gpu));
+	gpu.idle_ns = ~0ull;
+	w = worker_start(NULL, executors);
+	open_client(true);
+	record = (void *)((char *)c.region + c.arena);
+	record->desc = d;
+	create.word[1] = airunner_ref(0, c.arena);
+	assert_true(client_try_submit(&c, &create, &index));
+	sqe = on(2);
+	for (int i = 0; i < 5; i++)
+		assert_true(client_try_submit(&c, &sqe, &index));
+	assert_int_equal(air_worker_call(w, give_turn_here, NULL), AIR_OK);
+	client_wait(&c, index);
+	await(&c.turns, 1);
+	assert_int_equal(air_load(&gpu.lent, ACQUIRE), 0);
+	assert_int_equal(c.completed, 6);
+	assert_int_equal(air_load(&gpu.ran, ACQUIRE), 5);
+	tear_down(NULL);
+}
+
+#define both(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		both(test_lent),
+		both(test_mixed),
+		both(test_sleeping_client),
+		both(test_parks),
+		both(test_not_taken),
+		both(test_recalled),
+		cmocka_unit_test(test_turns),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
