@@ -20,7 +20,7 @@
 
 packages() {
 	case $1 in
-	build)	echo gcc libc6-dev make pkg-config libopenblas-dev liburing-dev ;;
+	build)	echo gcc libc6-dev make pkg-config libopenblas0 liburing-dev ;;
 	test)	echo libcmocka-dev g++ python3 ;;
 	module)	echo gcc libc6-dev make xz-utils libelf1 bzip2 ;;
 	qemu)	echo qemu-system-x86 busybox-static cpio procps ;;

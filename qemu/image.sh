@@ -54,7 +54,8 @@ if [ -d "$B" ]; then
 	find "$B" -type f -perm -u+x ! -name '*.so*' ! -name '*.o' \
 		! -path '*/tests/unit/*' ! -path '*/tests/bench/*' \
 		! -path '*/tests/gpu/*' ! -path '*/tests/fuzz/*' \
-		! -path '*/tests/stress/*' -exec cp -t airunner/bin {} +
+		! -path '*/tests/stress/*' ! -name 'bench-*' \
+		-exec cp -t airunner/bin {} +
 	find "$B" \( -type f -o -type l \) -name '*.so*' ! -name '*.o' \
 		! -name '*.d' -exec cp -P -t usr/lib {} +
 fi
@@ -69,7 +70,15 @@ chmod +x init airunner/bin/* 2>/dev/null || true
 chmod -f +x airunner/tests/* || true
 
 # Libraries, by the paths they have here: the loader finds them the same way.
-find airunner/bin usr/lib -type f -print0 |
+# The last two are loaded at run time, where they are there.
+loaded=$(/sbin/ldconfig -p | sed -nE \
+	's,.*(libopenblas\.so\.0|liburing\.so\.2) .*x86-64.* => (.*),\2,p')
+for lib in $loaded; do
+	mkdir -p ".$(dirname "$lib")"
+	cp -L "$lib" ".$lib"
+done
+# shellcheck disable=SC2086
+{ find airunner/bin usr/lib -type f -print0; printf '%s\0' $loaded; } |
 	(LD_LIBRARY_PATH=$root/usr/lib xargs -0 -n1 ldd 2>/dev/null || true) |
 	sed -n 's,.* => \(/[^ ]*\) .*,\1,p; s,^[[:space:]]*\(/[^ ]*\) (.*,\1,p' |
 	sort -u | while read -r lib; do
