@@ -14,14 +14,17 @@ ok() { echo "ok $*"; }
 bad() { echo "not ok $*"; failed=1; }
 
 # Files that git knows or would take, so that a new one is not overlooked.
-sources() { git ls-files -co --exclude-standard -- "$@" | sort -u |
-	while read -r f; do [ ! -f "$f" ] || echo "$f"; done; }
+# The folder may belong to somebody else (a mounted checkout in CI).
+sources() {
+	git -c safe.directory="$PWD" ls-files -co --exclude-standard -- "$@" |
+		sort -u | while read -r f; do [ ! -f "$f" ] || echo "$f"; done
+}
 
 licences() {
 	local f want wrong=0
 	while read -r f; do
 		case $f in
-		LICENSE*|*.md|*.json|*.csv|*.txt|*.svg|*.gitignore|.gitattributes|.clang-format|*/bad-dmesg|*.pc.in)
+		LICENSE*|*.md|*.json|*.csv|*.txt|*.svg|*.gitignore|.gitattributes|.clang-format|*/bad-dmesg|*.pc.in|*.inc)
 			continue ;;
 		kmod/*)		want='GPL-2.0(-only)?( OR MIT)?' ;;
 		include/uapi/*)	want='GPL-2.0 WITH Linux-syscall-note' ;;
@@ -194,6 +197,7 @@ coccinelle() {
 	[ $wrong = 0 ] && ok "coccinelle: $n scripts" || bad "coccinelle"
 }
 
+[ "$(sources Makefile)" = Makefile ] || { bad "no git checkout"; exit 1; }
 [ $# -gt 0 ] || { sed -n '4,/^$/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 mkdir -p build/lint
 for part in "$@"; do
