@@ -19,4 +19,8 @@ $(foreach s,$(OPS_SRC),$(eval CFLAGS_$(s) := -O3 -fno-trapping-math \
 	-fno-math-errno))
 endif
 
+# Cases leave out what they do not need.
+$(foreach s,$(OPS_CASES),$(eval CFLAGS_$(s) := \
+	-Wno-missing-field-initializers))
+
 -include ops/worker/build.mk ops/cuda.mk

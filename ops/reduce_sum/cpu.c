@@ -3,8 +3,8 @@
 #include "ops/reduce_cpu.h"
 #include "ops/reduce_sum/reduce_sum.h"
 
-/* Rows added up in f32 before they go to f64. */
-#define ROWS 128
+/* Rows added up in f32, one after the other, before they go to f64. */
+#define ROWS 32
 
 AIR_INLINE void add_to(float *a, const float *x, uint64_t n)
 {
