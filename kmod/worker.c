@@ -614,8 +614,13 @@ int air_worker_wait(struct air_worker *worker, struct airunner_wait *arg,
 				 arg->nr_reports);
 	if (ret)
 		return ret;
-	/* Not again if a signal has this called again. */
+	/*
+	 * Not again if a signal has this called again; and no event is taken
+	 * that could then not be told of.
+	 */
 	arg->nr_reports = 0;
+	if (put_user(0, &uarg->nr_reports))
+		return -EFAULT;
 
 	while (arg->nr_events) {
 		ret = READ_ONCE(worker->dead) ? -ESHUTDOWN :
