@@ -296,6 +296,7 @@ struct air_worker {
 	bool can_barrier;		/* and may send them */
 	struct air_list timed;		/* idle channels looked at by time */
 	uint32_t n_removing;
+	bool activated;			/* a channel, since they were served */
 	bool quiesced;
 	uint64_t drain_end;
 

@@ -51,6 +51,7 @@ void air_wchannel_activate(struct air_wchannel *ch)
 	if (in_turns(ch) && !ch->turn_end && !ch->removing)
 		return;
 	ch->state = AIR_CH_ACTIVE;
+	ch->w->activated = true;
 	ch->idle_since = 0;
 	air_ring_disarm_consumer(&ch->ring);
 	air_list_remove(&ch->on);

@@ -252,6 +252,9 @@ static void loop(struct air_worker *w)
 			busy = true;
 		if (w->sources)
 			serve_sources(w);
+		if (!air_list_empty(&w->timed))
+			air_wchannels_timed(w);
+		w->activated = false;
 		busy |= serve_channels(w, &rest, &spin);
 		if (w->used)
 			air_executors_flush(w);
@@ -261,14 +264,12 @@ static void loop(struct air_worker *w)
 			air_wake_touched(w);
 		if (rest)
 			air_wchannels_rest(w);
-		if (!air_list_empty(&w->timed))
-			air_wchannels_timed(w);
 		if (air_unlikely(w->n_removing))
 			finish_removals(w);
 		if (air_unlikely(w->quiesced) &&
 		    (air_list_empty(&w->all) || w->now >= w->drain_end))
 			return;
-		if (busy || rest) {
+		if (busy || rest || w->activated) {
 			idle_rounds = 0;
 			continue;
 		}

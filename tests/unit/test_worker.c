@@ -95,6 +95,39 @@ static void test_sleep_asym(void **state)
 	ping_pong(true);
 }
 
+static air_status refuse_barriers(void *arg)
+{
+	((struct air_worker *)arg)->can_barrier = false;
+	return AIR_OK;
+}
+
+/*
+ * Where membarrier is refused, a producer that relies on it may miss that the
+ * worker sleeps, and not ring. Its submission is found all the same.
+ */
+static void test_no_membarrier(void **state)
+{
+	struct air_worker_config config = { .spin_ns = 1 };
+	struct air_worker *w = worker_start(&config, NULL);
+	struct client_options o = { .asym = true };
+	struct air_sqe nop = sqe_nop();
+	uint64_t index = 0;
+	struct client c;
+
+	assert_int_equal(air_worker_call(w, refuse_barriers, w), AIR_OK);
+	client_open(&c, w, &o);
+	for (int i = 0; i < 50; i++) {
+		assert_true(air_ring_reserve(&c.ring, c.collected, 1, &index));
+		air_ring_publish(&c.ring, index, &nop);
+		assert_int_equal(client_wait(&c, index).status, AIRUNNER_S_OK);
+		/* It rests between: the next one is found asleep. */
+		while (!air_ring_must_wake(&c.ring, false))
+			sched_yield();
+	}
+	client_close(&c, AIR_REMOVE_DRAIN);
+	worker_end(w);
+}
+
 static uint64_t cpu_time(pthread_t thread)
 {
 	struct timespec ts;
@@ -417,6 +450,7 @@ int main(void)
 		cmocka_unit_test(test_laps),
 		cmocka_unit_test(test_sleep_fence),
 		cmocka_unit_test(test_sleep_asym),
+		cmocka_unit_test(test_no_membarrier),
 		cmocka_unit_test(test_idle_costs_nothing),
 		cmocka_unit_test(test_producers),
 		cmocka_unit_test(test_flood),
