@@ -111,7 +111,7 @@ struct air_work {
 struct air_executor_config {
 	uint32_t threads;	/* cpu: 0 for one a core */
 	uint64_t spin_ns;	/* how long the worker polls before it sleeps */
-	uint64_t park_ns;	/* resident: idle time before it leaves the GPU */
+	uint64_t park_ns;	/* resident: idle time until it parks */
 };
 
 /**
@@ -164,7 +164,11 @@ struct air_executor_config {
  *	executor gives the ring back by services->ring_returned() from within
  *	poll(): when it meets a submission that is not for it, when the ring
  *	has been idle for a while, when it is recalled, or after a fault
- * @ring_recall: give the ring back soon
+ *	While a ring is lent the worker polls the executor, and wakes clients
+ *	that sleep for completions the device has written. A submission given
+ *	back untouched right after ring_attach() goes to run()
+ * @ring_recall: give the ring back soon: a turn is over, something is to be
+ *	let go, the channel is being removed or dead
  */
 struct air_executor_ops {
 	uint32_t abi;

@@ -119,8 +119,8 @@ static bool has_work(struct air_wchannel *ch)
  */
 static bool makes_sense(const struct air_wchannel *ch)
 {
-	const uint64_t *slot = ch->ring.sq + air_ring_slot(&ch->ring, ch->next) *
-						     AIRUNNER_SQE_WORDS;
+	uint64_t at = air_ring_slot(&ch->ring, ch->next) * AIRUNNER_SQE_WORDS;
+	const uint64_t *slot = ch->ring.sq + at;
 	uint8_t lap = airunner_lap(ch->next, ch->ring.order);
 
 	for (int i = 0; i < AIRUNNER_SQE_WORDS; i++) {

@@ -452,9 +452,9 @@ static void test_bell(void **state)
 static void test_silent_bell(void **state)
 {
 	struct air_sqe nop = sqe_nop();
-	struct timespec ts;
+	struct timespec before, ts;
 	clockid_t clock;
-	uint64_t before, end;
+	uint64_t end;
 	struct raw r;
 
 	raw_open(&r, 1);
@@ -465,12 +465,11 @@ static void test_silent_bell(void **state)
 	end = air_now() + PATIENCE_NS;
 	do {
 		assert_true(air_now() < end);
-		clock_gettime(clock, &ts);
-		before = (uint64_t)ts.tv_nsec + (uint64_t)ts.tv_sec * 1000000000;
+		clock_gettime(clock, &before);
 		usleep(100000);
 		clock_gettime(clock, &ts);
-	} while ((uint64_t)ts.tv_nsec + (uint64_t)ts.tv_sec * 1000000000 -
-			 before > 2000000);
+	} while ((ts.tv_sec - before.tv_sec) * 1000000000 + ts.tv_nsec -
+			 before.tv_nsec > 2000000);
 	raw_close(&r);
 }
 

@@ -140,7 +140,7 @@ static uint64_t cpu_time(pthread_t thread)
 
 #define MANY 1000
 
-/* A thousand idle channels cost nothing, nor does a busy one among them more. */
+/* A thousand idle channels cost nothing, and one among them is found. */
 static void test_idle_costs_nothing(void **state)
 {
 	struct air_worker *w = worker_start(NULL, NULL);
@@ -393,7 +393,7 @@ static void test_source(void **state)
 	for (uint32_t i = 1; i <= 50; i++) {
 		assert_int_equal(write(src.fds[1], "x", 1), 1);
 		await(&src.served, i);
-		/* and a doorbell gets through to a worker that sleeps in poll */
+		/* and a doorbell reaches a worker that sleeps in poll */
 		assert_int_equal(client_run(&c, &nop), AIR_OK);
 	}
 	client_close(&c, AIR_REMOVE_DRAIN);

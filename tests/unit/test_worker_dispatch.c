@@ -410,8 +410,8 @@ static void test_random_slots(void **state)
 			}
 		}
 		if (x & 1)
-			sqe.word[0] = airunner_sqe_head(x >> 8 & 15, x >> 20 & 3,
-							0, x >> 30 & 3);
+			sqe.word[0] = airunner_sqe_head(
+				x >> 8 & 15, x >> 20 & 3, 0, x >> 30 & 3);
 		client_run(&fx.c, &sqe);
 		answers++;
 	}

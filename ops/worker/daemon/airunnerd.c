@@ -268,7 +268,8 @@ int main(int argc, char **argv)
 
 	air_worker_set_log(log_line);
 	argp_parse(&argp, argc, argv, 0, NULL, &a);
-	if (a.ai_cores && !go_to_ai_cores(a.device ? a.device : AIRUNNER_DEVICE))
+	if (a.ai_cores &&
+	    !go_to_ai_cores(a.device ? a.device : AIRUNNER_DEVICE))
 		return EXIT_FAILURE;
 	return serve(&a);
 }

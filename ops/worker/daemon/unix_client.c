@@ -516,7 +516,8 @@ static unsigned int take_fds(struct msghdr *hdr, int *fds)
 {
 	unsigned int n = 0;
 
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(hdr); c; c = CMSG_NXTHDR(hdr, c)) {
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(hdr); c;
+	     c = CMSG_NXTHDR(hdr, c)) {
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
 			continue;
 		n = (unsigned int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
