@@ -352,8 +352,10 @@ AIR_API air_status air_channel_error(air_channel *ch,
 /*
  * A file descriptor for poll/epoll/select: readable when completions may have
  * arrived. Arm it before each sleep: air_channel_arm() returns AIR_OK when it
- * is safe to sleep, AIR_BUSY when a completion is there already. Owned by the
- * channel.
+ * is safe to sleep, AIR_BUSY when a completion is there already, AIR_NO_WORKER
+ * when the worker is gone and all is collected (the next submission looks for
+ * another one), AIR_CHANNEL_DEAD or AIR_RESET when the channel has ended. Owned
+ * by the channel.
  */
 AIR_API air_status air_channel_fd(air_channel *ch, int *fd);
 AIR_API air_status air_channel_arm(air_channel *ch);

@@ -35,3 +35,6 @@ $(B)/airunner: $(CLI_OBJ) $(B)/libairunner.so
 $(EXAMPLES): $(B)/%: $(B)/%.o $(B)/libairunner.so
 	$(CC) $(LDFLAGS) $< -L$(B) -lairunner \
 		-Wl,-rpath,'$$ORIGIN/../..' $(LDLIBS) -o $@
+
+# The daemon, all but its main(), to be killed.
+$(B)/tests/unit/test_transport: $$(filter-out %/airunnerd.o,$$(AIRUNNERD_OBJ))

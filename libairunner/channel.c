@@ -285,7 +285,7 @@ static bool anything_completed(struct air_channel *ch)
 
 air_status air_channel_arm(air_channel *ch)
 {
-	air_status status;
+	air_status status, gone = AIR_OK;
 
 	if (!ch)
 		return air_error_static(AIR_BAD_ARGUMENT,
@@ -300,14 +300,18 @@ air_status air_channel_arm(air_channel *ch)
 		return air_error_static(
 			AIR_UNSUPPORTED,
 			"membarrier(2) is refused here (seccomp?): wait with air_wait()");
+	if (air_load(&ch->ring.ctrl->sq_flags, RELAXED) & AIRUNNER_SQ_WATCH)
+		gone = ch->ops->doorbell(ch, true);
+	else if (ch->ops->check)
+		gone = ch->ops->check(ch);
+	if (gone != AIR_OK)
+		air_channel_answer(ch);
 	if (anything_completed(ch))
 		return air_error_static(AIR_BUSY,
 					"a completion is there already");
-	if (air_load(&ch->ring.ctrl->sq_flags, RELAXED) & AIRUNNER_SQ_WATCH &&
-	    ch->ops->doorbell(ch, true) != AIR_OK) {
-		air_channel_answer(ch);
-		return air_error_static(AIR_BUSY,
-					"the worker is gone: completions are there");
-	}
-	return AIR_OK;
+	if (gone == AIR_WORKER_DIED)
+		return air_error_static(
+			AIR_NO_WORKER,
+			"the worker is gone: the next submission looks for another");
+	return gone == AIR_OK ? AIR_OK : air_channel_ended(ch);
 }

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -31,24 +32,25 @@
 
 /* A daemon that does not answer a request for so long is as good as dead. */
 #define ANSWER_MS 30000
-/* Where nobody listens, asking again at once is of no use. */
-#define RETRY_NS 10000000u
 
 /**
  * struct unix_device - the control connection
  * @lock: one request at a time; protects all
+ * @addr: where airunnerd listens
+ * @addr_len: of it that count: the name of an abstract socket has no end mark
+ * @path: the same, for sentences
  * @fd: -1 while there is none
  * @seq: of the last request
  * @last_channel: number of the newest channel
- * @retry_at: not to be tried again before
  */
 struct unix_device {
 	pthread_mutex_t lock;
 	struct sockaddr_un addr;
+	socklen_t addr_len;
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	int fd;
 	uint32_t seq;
 	uint32_t last_channel;
-	uint64_t retry_at;
 };
 
 /**
@@ -150,7 +152,7 @@ static air_status ask_on(struct unix_device *ud, int fd,
 	    !receive_answer(fd, seq, msg))
 		return air_error_set(AIR_WORKER_DIED,
 				     "the daemon behind %s does not answer",
-				     ud->addr.sun_path);
+				     ud->path);
 	if (msg->status == AIR_OK)
 		return AIR_OK;
 	msg->text[sizeof(msg->text) - 1] = '\0';
@@ -176,7 +178,7 @@ static air_status ask(struct unix_device *ud, struct air_wire_msg *msg,
 
 static air_status connect_error(struct unix_device *ud)
 {
-	const char *path = ud->addr.sun_path;
+	const char *path = ud->path;
 
 	switch (errno) {
 	case EACCES:
@@ -211,7 +213,7 @@ static air_status reach(struct unix_device *ud, int *out)
 
 	if (fd < 0)
 		return air_error_set(AIR_SYSTEM, "socket: %s", strerror(errno));
-	if (connect(fd, (struct sockaddr *)&ud->addr, sizeof(ud->addr))) {
+	if (connect(fd, (struct sockaddr *)&ud->addr, ud->addr_len)) {
 		status = connect_error(ud);
 		goto fail;
 	}
@@ -222,7 +224,7 @@ static air_status reach(struct unix_device *ud, int *out)
 		status = air_error_set(
 			AIR_ABI,
 			"%s: the daemon's ABI is %u.%u, this library's %u.%u",
-			ud->addr.sun_path, msg.abi_major, msg.abi_minor,
+			ud->path, msg.abi_major, msg.abi_minor,
 			AIRUNNER_ABI_MAJOR, AIRUNNER_ABI_MINOR);
 		goto fail;
 	}
@@ -233,24 +235,37 @@ fail:
 	return status;
 }
 
+/* "@NAME" is a socket without a file: its name begins with a zero byte. */
+static void set_address(struct unix_device *ud, const char *where)
+{
+	ud->addr.sun_family = AF_UNIX;
+	strcpy(ud->path, where);
+	strcpy(ud->addr.sun_path, where);
+	ud->addr_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
+				   strlen(where) + 1);
+	if (*where == '@') {
+		ud->addr.sun_path[0] = '\0';
+		ud->addr_len--;
+	}
+}
+
 static air_status unix_open(struct air_device *dev, const char *where,
 			    const struct air_device_options *options)
 {
 	struct unix_device *ud;
 	air_status status;
 
-	if (!*where || strlen(where) >= sizeof(ud->addr.sun_path))
+	if (!*where || strlen(where) >= sizeof(ud->path))
 		return air_error_set(
 			AIR_BAD_ARGUMENT,
 			"\"unix:%s\": the path must have 1 to %zu characters",
-			where, sizeof(ud->addr.sun_path) - 1);
+			where, sizeof(ud->path) - 1);
 	ud = calloc(1, sizeof(*ud));
 	if (!ud)
 		return air_error_static(AIR_NO_MEMORY,
 					"no memory for a device");
 	pthread_mutex_init(&ud->lock, NULL);
-	ud->addr.sun_family = AF_UNIX;
-	strcpy(ud->addr.sun_path, where);
+	set_address(ud, where);
 	status = reach(ud, &ud->fd);
 	if (status != AIR_OK) {
 		pthread_mutex_destroy(&ud->lock);
@@ -426,17 +441,25 @@ static air_status bell_is_dead(struct air_channel *ch, uint32_t connection)
 static air_status unix_doorbell(struct air_channel *ch, bool watch)
 {
 	struct unix_channel *uc = ch->priv;
-	uint32_t connection = air_load(&uc->connection, ACQUIRE);
 	char byte = watch ? AIR_WIRE_BELL_WATCH : AIR_WIRE_BELL_WORK;
-	ssize_t r;
+	uint32_t connection;
+	air_status status;
 
+	/* A bell that died while the channel got another is no bell rung. */
 	do {
-		r = send(uc->bell, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-	} while (r < 0 && errno == EINTR);
-	/* A full socket: it has bells enough to wake up by. */
-	if (r == 1 || errno == EAGAIN || errno == EWOULDBLOCK)
-		return AIR_OK;
-	return bell_is_dead(ch, connection);
+		ssize_t r;
+
+		connection = air_load(&uc->connection, ACQUIRE);
+		do {
+			r = send(uc->bell, &byte, 1,
+				 MSG_DONTWAIT | MSG_NOSIGNAL);
+		} while (r < 0 && errno == EINTR);
+		/* A full socket: it has bells enough to wake up by. */
+		if (r == 1 || errno == EAGAIN || errno == EWOULDBLOCK)
+			return AIR_OK;
+		status = bell_is_dead(ch, connection);
+	} while (status == AIR_OK);
+	return status;
 }
 
 static uint64_t unix_sleep_begin(struct air_channel *ch)
@@ -666,17 +689,11 @@ static air_status reach_again(struct air_device *dev)
 	air_status status;
 	int fd;
 
-	if (air_now() < ud->retry_at)
-		return air_error_set(AIR_NO_WORKER,
-				     "the daemon behind %s is gone",
-				     ud->addr.sun_path);
 	status = reach(ud, &fd);
-	if (status != AIR_OK) {
-		ud->retry_at = air_now() + RETRY_NS;
+	if (status != AIR_OK)
 		return air_error_set(AIR_NO_WORKER,
 				     "the daemon is gone and not back yet: %s",
 				     air_last_error());
-	}
 	close_fd(&ud->fd);
 	ud->fd = fd;
 	return each_channel(dev, fd, revive_channel);

@@ -1,0 +1,670 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The ways to reach a worker: the same things done in-process and through a
+ * socket; a daemon that is killed, and comes back; one that talks nonsense.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include <airunner.h>
+#include <airunner/ops/relu.h>
+#include <airunner/ops/vector_add.h>
+
+#include "libairunner/clock.h"
+#include "libairunner/wire.h"
+#include "ops/worker/daemon/daemon.h"
+
+#define assert_sentence(part) assert_non_null(strstr(air_last_error(), part))
+#define assert_ok(call) assert_int_equal(call, AIR_OK)
+#define PATIENCE INT64_C(60000000000)
+#define N 100
+
+static char name[64];	/* "@..." */
+static char where[80];	/* "unix:@..." */
+static pid_t daemon_pid;
+
+/* ------------------------------------------------------------- the daemon */
+
+/* In a child: what airunnerd --listen does. */
+static void serve(void)
+{
+	struct air_unix_config config = { .path = name, .mode = 0600,
+					  .group = -1 };
+	struct air_worker_config wc = { .threads = 1, .executors = "cpu" };
+	struct air_error e = { .text = "" };
+	struct air_source *source;
+	struct air_worker *w;
+
+	if (!air_guard_init() || air_worker_create(&wc, &w, &e) != AIR_OK)
+		_exit(1);
+	source = air_unix_create(&config, &e);
+	if (!source)
+		_exit(2);
+	air_worker_add_source(w, source);
+	_exit(air_worker_run(w, &e) == AIR_OK ? 0 : 3);
+}
+
+static void start_daemon(void)
+{
+	uint64_t deadline = air_now() + (uint64_t)PATIENCE;
+	air_device *dev;
+
+	daemon_pid = fork();
+	assert_true(daemon_pid >= 0);
+	if (!daemon_pid)
+		serve();
+	while (air_open(where, NULL, &dev) != AIR_OK) {
+		assert_true(air_now() < deadline);
+		usleep(1000);
+	}
+	assert_ok(air_close(dev));
+}
+
+static void kill_daemon(void)
+{
+	int status;
+
+	assert_int_equal(kill(daemon_pid, SIGKILL), 0);
+	assert_int_equal(waitpid(daemon_pid, &status, 0), daemon_pid);
+	daemon_pid = 0;
+}
+
+/* ------------------------------------------------------------ what is used */
+
+struct user {
+	air_device *dev;
+	air_channel *ch;
+	air_descriptor *add;
+	air_tensor x;
+	air_tensor y;
+};
+
+static struct user u;
+
+static void begin(const char *device)
+{
+	struct air_device_options o = { .size = sizeof(o), .threads = 1,
+					.executors = "cpu" };
+	const int64_t shape[] = { N };
+	float *x;
+
+	assert_ok(air_open(device, &o, &u.dev));
+	assert_ok(air_channel_create(u.dev, NULL, &u.ch));
+	assert_ok(air_tensor_alloc(u.ch, AIR_HOST, AIR_F32, 1, shape, &u.x));
+	assert_ok(air_tensor_alloc(u.ch, AIR_HOST, AIR_F32, 1, shape, &u.y));
+	assert_ok(air_create_vector_add_descriptor(u.ch, &u.add, &u.y.desc,
+						   &u.x.desc, &u.x.desc));
+	x = air_tensor_data(&u.x);
+	for (int i = 0; i < N; i++)
+		x[i] = (float)i;
+}
+
+static void finish(void)
+{
+	assert_ok(air_destroy_vector_add_descriptor(u.add));
+	assert_ok(air_buffer_free(u.x.buf));
+	assert_ok(air_buffer_free(u.y.buf));
+	assert_ok(air_channel_destroy(u.ch));
+	assert_ok(air_close(u.dev));
+}
+
+static air_status execute(air_token *token)
+{
+	return air_execute_vector_add(u.add, AIR_NO_REF, air_tensor_ref(&u.y),
+				      air_tensor_ref(&u.x),
+				      air_tensor_ref(&u.x), token);
+}
+
+static void execute_and_check(void)
+{
+	float *y = air_tensor_data(&u.y);
+	air_token token;
+
+	for (int i = 0; i < N; i++)
+		y[i] = -1;
+	assert_ok(execute(&token));
+	assert_ok(air_wait(u.ch, token, PATIENCE, NULL));
+	for (int i = 0; i < N; i++)
+		assert_true(y[i] == 2 * (float)i);
+}
+
+static int start_inproc(void **state)
+{
+	begin("inproc:");
+	return 0;
+}
+
+static int start_unix(void **state)
+{
+	start_daemon();
+	begin(where);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	finish();
+	if (daemon_pid)
+		kill_daemon();
+	return 0;
+}
+
+/* ---------------------------------------------------- the same everywhere */
+
+static void test_operator(void **state)
+{
+	for (int i = 0; i < 20; i++)
+		execute_and_check();
+}
+
+static void test_caps(void **state)
+{
+	struct air_backend_caps caps = { .size = sizeof(caps) };
+
+	assert_ok(air_backend_caps(u.dev, AIR_EXEC_CPU, &caps));
+	assert_int_equal(caps.present, 1);
+	assert_true(caps.ops >> AIR_OP_relu & 1);
+	assert_ok(air_backend_caps(u.dev, AIR_EXEC_CUDA_RESIDENT, &caps));
+	assert_int_equal(caps.present, 0);
+}
+
+static void test_bad_operand(void **state)
+{
+	struct air_completion c;
+	air_token token;
+
+	assert_ok(air_execute_vector_add(u.add, AIR_NO_REF,
+					 air_tensor_ref(&u.y),
+					 air_tensor_ref(&u.x),
+					 air_buffer_ref(u.x.buf, 1 << 20),
+					 &token));
+	assert_int_equal(air_wait(u.ch, token, PATIENCE, &c), AIR_BAD_RANGE);
+	assert_int_equal(c.detail, 3);
+	assert_sentence("vector_add: b (operand 3)");
+	execute_and_check();
+}
+
+static void test_sleeping_wait(void **state)
+{
+	/* Longer than anybody spins: the worker sleeps by then. */
+	for (int i = 0; i < 3; i++) {
+		usleep(20000);
+		execute_and_check();
+	}
+}
+
+static void test_buffers_come_and_go(void **state)
+{
+	for (int i = 0; i < 50; i++) {
+		air_buffer *buf;
+
+		assert_ok(air_buffer_alloc(u.ch, (size_t)(1 + i % 7) << 14,
+					   AIR_HOST, &buf));
+		memset(air_buffer_data(buf), i, air_buffer_size(buf));
+		assert_ok(execute(NULL));
+		assert_ok(air_buffer_free(buf));
+	}
+	assert_ok(air_drain(u.ch, PATIENCE));
+	assert_ok(air_channel_error(u.ch, NULL));
+	execute_and_check();
+}
+
+static void test_event_loop(void **state)
+{
+	struct pollfd p = { .events = POLLIN };
+	int again;
+
+	assert_ok(air_channel_fd(u.ch, &p.fd));
+	assert_ok(air_channel_fd(u.ch, &again));
+	assert_int_equal(again, p.fd);
+	for (int i = 0; i < 50; i++) {
+		struct air_completion c;
+		air_token token;
+		air_status status;
+
+		assert_ok(execute(&token));
+		while (air_next(u.ch, &c) == AIR_PENDING) {
+			status = air_channel_arm(u.ch);
+			if (status == AIR_BUSY)
+				continue;
+			assert_int_equal(status, AIR_OK);
+			assert_int_equal(poll(&p, 1, 30000), 1);
+		}
+		assert_int_equal(c.token, token);
+		assert_int_equal(c.status, AIR_OK);
+	}
+	/* Nothing outstanding: nothing to read, once it is armed. */
+	assert_ok(air_channel_arm(u.ch));
+	assert_int_equal(poll(&p, 1, 0), 0);
+}
+
+#define THREADS 4
+#define ROUNDS 100
+
+static void *wait_each(void *arg)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		struct air_call call;
+		air_token token;
+
+		air_prepare_nop(&call);
+		if (air_submit(u.ch, &call, 1, &token) != AIR_OK ||
+		    air_wait(u.ch, token, PATIENCE, NULL) != AIR_OK)
+			return "failed";
+		if (i % 10 == 0)
+			usleep(200);
+	}
+	return NULL;
+}
+
+static void test_several_waiters(void **state)
+{
+	pthread_t thread[THREADS];
+	void *failed;
+
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&thread[i], NULL, wait_each, NULL);
+	for (int i = 0; i < THREADS; i++) {
+		pthread_join(thread[i], &failed);
+		assert_null(failed);
+	}
+}
+
+static void test_import(void **state)
+{
+	static float mine[N];
+	air_buffer *buf;
+	air_token token;
+	air_status status = air_buffer_import(u.ch, mine, sizeof(mine),
+					      AIR_HOST, &buf);
+
+	if (air_device_transport(u.dev) != AIR_INPROC) {
+		assert_int_equal(status, AIR_UNSUPPORTED);
+		assert_sentence("air_buffer_alloc()");
+		return;
+	}
+	assert_int_equal(status, AIR_OK);
+	assert_ok(air_execute_vector_add(u.add, AIR_NO_REF,
+					 air_buffer_ref(buf, 0),
+					 air_tensor_ref(&u.x),
+					 air_tensor_ref(&u.x), &token));
+	assert_ok(air_buffer_free(buf));
+	assert_ok(air_wait(u.ch, token, PATIENCE, NULL));
+	for (int i = 0; i < N; i++)
+		assert_true(mine[i] == 2 * (float)i);
+}
+
+/* ------------------------------------------------- a daemon that is killed */
+
+static void *wait_for_death(void *arg)
+{
+	air_token *token = arg;
+	air_status status = air_wait(u.ch, *token, PATIENCE, NULL);
+
+	return (void *)(intptr_t)status;
+}
+
+static void test_outstanding_when_it_dies(void **state)
+{
+	pthread_t thread[THREADS];
+	air_token token[THREADS];
+	uint64_t start;
+
+	execute_and_check();
+	assert_int_equal(kill(daemon_pid, SIGSTOP), 0);
+	for (int i = 0; i < THREADS; i++) {
+		assert_ok(execute(&token[i]));
+		pthread_create(&thread[i], NULL, wait_for_death, &token[i]);
+	}
+	/* So that some of them sleep, and in different places. */
+	usleep(50000);
+	start = air_now();
+	kill_daemon();
+	for (int i = 0; i < THREADS; i++) {
+		void *status;
+
+		pthread_join(thread[i], &status);
+		assert_int_equal((intptr_t)status, AIR_WORKER_DIED);
+	}
+	assert_true(air_now() - start < UINT64_C(20000000000));
+	/* Nobody comes back: said at once. */
+	assert_int_equal(execute(&token[0]), AIR_NO_WORKER);
+	assert_sentence("airunnerd");
+}
+
+static void test_polling_when_it_dies(void **state)
+{
+	uint64_t deadline = air_now() + (uint64_t)PATIENCE;
+	struct air_completion c;
+	air_token token;
+	air_status status;
+
+	assert_int_equal(kill(daemon_pid, SIGSTOP), 0);
+	assert_ok(execute(&token));
+	kill_daemon();
+	do {
+		status = air_next(u.ch, &c);
+	} while (status == AIR_PENDING && air_now() < deadline);
+	assert_int_equal(status, AIR_OK);
+	assert_int_equal(c.token, token);
+	assert_int_equal(c.status, AIR_WORKER_DIED);
+}
+
+static void test_event_loop_when_it_dies(void **state)
+{
+	struct pollfd p = { .events = POLLIN };
+	struct air_completion c;
+	air_token token;
+	air_status status;
+
+	assert_ok(air_channel_fd(u.ch, &p.fd));
+	assert_int_equal(kill(daemon_pid, SIGSTOP), 0);
+	assert_ok(execute(&token));
+	status = air_channel_arm(u.ch);
+	kill_daemon();
+	if (status == AIR_OK)
+		assert_int_equal(poll(&p, 1, 30000), 1);
+	/* The descriptor says that something happened; arming says what. */
+	assert_int_equal(air_channel_arm(u.ch), AIR_BUSY);
+	assert_ok(air_next(u.ch, &c));
+	assert_int_equal(c.status, AIR_WORKER_DIED);
+	/* Then there is nothing to sleep for. */
+	assert_int_equal(air_channel_arm(u.ch), AIR_NO_WORKER);
+}
+
+/* Everything is as before: descriptors, buffers, what is in them, the fd. */
+static void check_after_restart(void)
+{
+	air_token token;
+	air_status status;
+
+	/* One may still have gone to the old one. */
+	status = execute(&token);
+	if (status == AIR_OK)
+		status = air_wait(u.ch, token, PATIENCE, NULL);
+	assert_true(status == AIR_OK || status == AIR_WORKER_DIED);
+	execute_and_check();
+	test_event_loop(NULL);
+	test_buffers_come_and_go(NULL);
+}
+
+static void test_restarted(void **state)
+{
+	air_channel *other;
+	struct air_call call;
+	air_token token;
+	int fd;
+
+	assert_ok(air_channel_create(u.dev, NULL, &other));
+	assert_ok(air_channel_fd(u.ch, &fd));
+	for (int i = 0; i < 3; i++) {
+		kill_daemon();
+		start_daemon();
+		check_after_restart();
+		air_prepare_nop(&call);
+		assert_ok(air_submit(other, &call, 1, &token));
+		assert_ok(air_wait(other, token, PATIENCE, NULL));
+	}
+	assert_ok(air_channel_destroy(other));
+}
+
+static void test_restarted_without_notice(void **state)
+{
+	air_token token;
+
+	/* Down for a while, with somebody trying. */
+	kill_daemon();
+	while (execute(&token) == AIR_OK)
+		assert_int_equal(air_wait(u.ch, token, PATIENCE, NULL),
+				 AIR_WORKER_DIED);
+	start_daemon();
+	check_after_restart();
+}
+
+static uint32_t stop_now;
+static uint32_t counts[2];	/* run, died */
+
+static void *keep_going(void *arg)
+{
+	while (!__atomic_load_n(&stop_now, __ATOMIC_ACQUIRE)) {
+		air_token token;
+		air_status status = execute(&token);
+
+		/*
+		 * Nobody there just now; or a ring full of what the others did
+		 * while one of us, whose completion is the oldest, did not get
+		 * to run.
+		 */
+		if (status == AIR_NO_WORKER || status == AIR_FULL) {
+			usleep(1000);
+			continue;
+		}
+		if (status == AIR_OK)
+			status = air_wait(u.ch, token, PATIENCE, NULL);
+		if (status == AIR_OK)
+			__atomic_fetch_add(&counts[0], 1, __ATOMIC_RELAXED);
+		else if (status == AIR_WORKER_DIED)
+			__atomic_fetch_add(&counts[1], 1, __ATOMIC_RELAXED);
+		else
+			return strdup(air_last_error());
+	}
+	return NULL;
+}
+
+static void test_killed_under_load(void **state)
+{
+	pthread_t thread[3];
+
+	stop_now = 0;
+	memset(counts, 0, sizeof(counts));
+	for (int i = 0; i < 3; i++)
+		pthread_create(&thread[i], NULL, keep_going, NULL);
+	for (int round = 0; round < 6; round++) {
+		uint32_t before = __atomic_load_n(&counts[0], __ATOMIC_ACQUIRE);
+		uint64_t deadline = air_now() + (uint64_t)PATIENCE;
+
+		while (__atomic_load_n(&counts[0], __ATOMIC_ACQUIRE) <
+		       before + 50) {
+			assert_true(air_now() < deadline);
+			usleep(1000);
+		}
+		kill_daemon();
+		start_daemon();
+	}
+	__atomic_store_n(&stop_now, 1, __ATOMIC_RELEASE);
+	for (int i = 0; i < 3; i++) {
+		void *failed;
+
+		pthread_join(thread[i], &failed);
+		if (failed)
+			fail_msg("%s", (char *)failed);
+	}
+	assert_true(counts[0] >= 300);
+	execute_and_check();
+}
+
+/* ------------------------------------------- a daemon that talks nonsense */
+
+/**
+ * struct script - a daemon that answers as told
+ * @listen: its socket
+ * @answer: change the good answer to request number @n; false: hang up
+ */
+struct script {
+	int listen;
+	bool (*answer)(struct air_wire_msg *msg, int n);
+};
+
+static void *act(void *arg)
+{
+	struct script *s = arg;
+	int fd = accept(s->listen, NULL, NULL);
+	struct air_wire_msg msg;
+
+	for (int n = 0; recv(fd, &msg, sizeof(msg), 0) == sizeof(msg); n++) {
+		msg.abi_major = AIRUNNER_ABI_MAJOR;
+		if (!s->answer(&msg, n))
+			break;
+		if (send(fd, &msg, sizeof(msg), MSG_NOSIGNAL) < 0)
+			break;
+	}
+	close(fd);
+	return NULL;
+}
+
+static air_status open_scripted(bool (*answer)(struct air_wire_msg *, int),
+				air_status *channel)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
+				    strlen(name));
+	struct script s = { .answer = answer };
+	pthread_t thread;
+	air_status status;
+	air_channel *ch;
+	air_device *dev;
+
+	s.listen = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	memcpy(addr.sun_path + 1, name + 1, strlen(name) - 1);
+	assert_int_equal(bind(s.listen, (struct sockaddr *)&addr, len), 0);
+	assert_int_equal(listen(s.listen, 1), 0);
+	pthread_create(&thread, NULL, act, &s);
+	status = air_open(where, NULL, &dev);
+	if (status == AIR_OK) {
+		*channel = air_channel_create(dev, NULL, &ch);
+		assert_int_not_equal(*channel, AIR_OK);
+		assert_ok(air_close(dev));
+	}
+	pthread_join(thread, NULL);
+	close(s.listen);
+	return status;
+}
+
+static bool hang_up(struct air_wire_msg *msg, int n)
+{
+	return false;
+}
+
+static bool other_abi(struct air_wire_msg *msg, int n)
+{
+	msg->abi_major = 77;
+	return true;
+}
+
+static bool wrong_seq(struct air_wire_msg *msg, int n)
+{
+	msg->seq += 5;
+	return true;
+}
+
+static bool wrong_magic(struct air_wire_msg *msg, int n)
+{
+	msg->magic = 1;
+	return true;
+}
+
+static bool refuse_channel(struct air_wire_msg *msg, int n)
+{
+	if (n) {
+		msg->status = AIR_QUOTA;
+		/* Without an end, to see that one is put there. */
+		memset(msg->text, 'q', sizeof(msg->text));
+	}
+	return true;
+}
+
+static bool die_at_channel(struct air_wire_msg *msg, int n)
+{
+	return !n;
+}
+
+static void test_nonsense(void **state)
+{
+	air_status channel;
+
+	assert_int_equal(open_scripted(hang_up, &channel), AIR_NO_DEVICE);
+	assert_int_equal(open_scripted(wrong_seq, &channel), AIR_NO_DEVICE);
+	assert_int_equal(open_scripted(wrong_magic, &channel), AIR_NO_DEVICE);
+	assert_sentence("does not answer");
+	assert_int_equal(open_scripted(other_abi, &channel), AIR_ABI);
+	assert_sentence("ABI is 77.");
+	assert_int_equal(open_scripted(refuse_channel, &channel), AIR_OK);
+	assert_int_equal(channel, AIR_QUOTA);
+	assert_int_equal(strspn(air_last_error(), "q"), 191);
+	assert_int_equal(open_scripted(die_at_channel, &channel), AIR_OK);
+	assert_int_equal(channel, AIR_WORKER_DIED);
+}
+
+static void test_not_a_daemon(void **state)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	char path[64], device[80];
+	air_device *dev;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(path, sizeof(path), "/tmp/airunner-transport-%d", getpid());
+	snprintf(device, sizeof(device), "unix:%s", path);
+	strcpy(addr.sun_path, path);
+	assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	assert_int_equal(air_open(device, NULL, &dev), AIR_NO_DEVICE);
+	assert_sentence("not airunnerd's socket");
+	/* Left behind by one that was killed. */
+	close(fd);
+	assert_int_equal(air_open(device, NULL, &dev), AIR_NO_DEVICE);
+	assert_sentence("airunnerd running");
+	unlink(path);
+}
+
+#define I(name) \
+	{ #name " in-process", name, start_inproc, stop, NULL }
+#define U(name) \
+	{ #name " through a socket", name, start_unix, stop, NULL }
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		I(test_operator),
+		I(test_caps),
+		I(test_bad_operand),
+		I(test_sleeping_wait),
+		I(test_buffers_come_and_go),
+		I(test_event_loop),
+		I(test_several_waiters),
+		I(test_import),
+		U(test_operator),
+		U(test_caps),
+		U(test_bad_operand),
+		U(test_sleeping_wait),
+		U(test_buffers_come_and_go),
+		U(test_event_loop),
+		U(test_several_waiters),
+		U(test_import),
+		U(test_outstanding_when_it_dies),
+		U(test_polling_when_it_dies),
+		U(test_event_loop_when_it_dies),
+		U(test_restarted),
+		U(test_restarted_without_notice),
+		U(test_killed_under_load),
+		cmocka_unit_test(test_nonsense),
+		cmocka_unit_test(test_not_a_daemon),
+	};
+
+	snprintf(name, sizeof(name), "@airunner-transport-%d", getpid());
+	snprintf(where, sizeof(where), "unix:%s", name);
+	return cmocka_run_group_tests_name("transport", tests, NULL, NULL);
+}
