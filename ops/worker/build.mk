@@ -13,13 +13,3 @@ $(B)/airunnerd: $(AIRUNNERD_OBJ) $(B)/libairunner.a
 # Tests of the daemon's parts link them too: all but its main().
 $(B)/tests/unit/test_daemon_unix $(B)/tests/unit/test_daemon_sigbus: \
 	$(filter-out %/airunnerd.o,$(AIRUNNERD_OBJ))
-
-# Fuzz targets, with a main() of their own; for libFuzzer:
-#	clang -fsanitize=fuzzer,address ... tests/fuzz/fuzz_dispatch.c
-FUZZ_BIN := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_[!m]*.c))
-
-.PHONY: fuzz
-fuzz: $(FUZZ_BIN)
-
-$(FUZZ_BIN): $(B)/%: $(B)/%.o $(B)/tests/fuzz/fuzz_main.o $(B)/libairunner.a
-	$(CC) $(LDFLAGS) $^ $(AIR_LIBS) $(LDLIBS) -o $@

@@ -6,9 +6,9 @@
  *	fuzz_TARGET FILE...
  *	fuzz_TARGET --random SECONDS [SEED]
  *
- * A made-up input that crashes is left in fuzz-input for replaying.
+ * A made-up input is in a file whose name is printed, and which stays behind
+ * when it crashes, for replaying.
  */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -50,16 +50,16 @@ static uint64_t next(void)
 }
 
 /* The file is there when the process is not any more. */
-static uint8_t *input_file(void)
+static uint8_t *input_file(char *path)
 {
-	int fd = open("fuzz-input", O_RDWR | O_CREAT | O_TRUNC, 0644);
+	int fd = mkstemp(path);
 	void *p = MAP_FAILED;
 
 	if (fd >= 0 && !ftruncate(fd, MAX_INPUT))
 		p = mmap(NULL, MAX_INPUT, PROT_READ | PROT_WRITE, MAP_SHARED,
 			 fd, 0);
 	if (p == MAP_FAILED) {
-		perror("fuzz-input");
+		perror(path);
 		exit(1);
 	}
 	close(fd);
@@ -68,11 +68,12 @@ static uint8_t *input_file(void)
 
 static int random_inputs(unsigned int seconds, uint64_t seed)
 {
+	char path[] = "/tmp/fuzz-input-XXXXXX";
 	time_t end = time(NULL) + seconds;
-	uint8_t *data = input_file();
+	uint8_t *data = input_file(path);
 	uint64_t n = 0;
 
-	printf("# seed %" PRIu64 "\n", seed);
+	printf("# seed %" PRIu64 ", input in %s\n", seed, path);
 	fflush(stdout);
 	while (time(NULL) < end) {
 		size_t size;
@@ -84,7 +85,7 @@ static int random_inputs(unsigned int seconds, uint64_t seed)
 		LLVMFuzzerTestOneInput(data, size);
 		n++;
 	}
-	unlink("fuzz-input");
+	unlink(path);
 	printf("ok %" PRIu64 " inputs, seed %" PRIu64 "\n", n, seed);
 	return 0;
 }
