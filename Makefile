@@ -55,6 +55,7 @@ airunner
   make check T='unit* k3*'  only the suites of tests/suites.list that match
   make check-kernels  the guest tests on 6.1, 6.12 and the debug kernel
   make check-deep   the long ones: fuzzing, kill loops
+  make bench        measurements (needs qemu/deps.sh bench)
   make lint         format, sparse, checkpatch, coccinelle, padding, licences
 
   make module       build/kmod/KERNEL/airunner.ko, KERNEL=6.1|6.12|debug

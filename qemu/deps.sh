@@ -15,6 +15,7 @@
 #	model	the Spin model
 #	lint	make lint
 #	deb	make deb
+#	bench	make bench: peers to compare with
 
 . "$(dirname "$0")/common.sh"
 
@@ -29,6 +30,7 @@ packages() {
 	model)	echo spin gcc libc6-dev ;;
 	lint)	echo git shellcheck sparse coccinelle pahole perl gawk ;;
 	deb)	echo dpkg-dev debhelper dkms dh-dkms fakeroot ;;
+	bench)	echo libjansson-dev libdpdk-dev liburing-dev ;;
 	*)	die "no group '$1' (see the top of this file)" ;;
 	esac
 }

@@ -3,13 +3,19 @@
 #
 # Build and run the test programs of one folder in one variant:
 #
-#	tests/programs.sh unit|stress release|asan|tsan [SECONDS-EACH]
+#	tests/programs.sh unit|stress|fuzz release|asan|tsan [SECONDS-EACH]
 #
-# CMocka programs report in TAP; other programs by their exit status.
+# CMocka programs report in TAP; other programs by their exit status. A fuzz
+# target makes inputs up for FUZZ_SECONDS (20).
 
 set -u
 cd "$(dirname "$0")/.." || exit
 kind=$1 variant=$2 limit=${3:-120}
+args=()
+if [ "$kind" = fuzz ]; then
+	args=(--random "${FUZZ_SECONDS:-20}")
+	limit=$((limit + ${FUZZ_SECONDS:-20}))
+fi
 
 make -s "$kind-tests" "VARIANT=$variant" -j2 || exit 1
 export CMOCKA_MESSAGE_OUTPUT=TAP
@@ -25,7 +31,7 @@ for src in tests/"$kind"/*.c; do
 	[ -x "$program" ] || continue
 	echo "# $name ($variant)"
 	out=$(mktemp)
-	timeout -k 5 "$limit" "$program" >"$out" 2>&1
+	timeout -k 5 "$limit" "$program" "${args[@]}" >"$out" 2>&1
 	rc=$?
 	# A test's name tells little without its program's.
 	sed -E "s/^(ok|not ok) [0-9]+ - /\1 $name: /" "$out"
