@@ -10,7 +10,7 @@
 
 set -u
 cd "$(dirname "$0")/.." || exit
-kind=$1 variant=$2 limit=${3:-120}
+kind=$1 variant=$2 limit=${3:-400}
 args=()
 if [ "$kind" = fuzz ]; then
 	args=(--random "${FUZZ_SECONDS:-20}")
