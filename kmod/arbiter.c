@@ -9,9 +9,9 @@
  *   has a channel that awaits or has one.
  * - Within a class the channel with the least virtual time goes first. Virtual
  *   time is device time as reported, times DEFAULT / weight. A channel that is
- *   more than a quantum ahead of the one furthest behind is withheld even if
+ *   ahead of the one furthest behind by more than a turn is withheld even if
  *   the worker has room, or a worker that takes all it can get would make all
- *   shares equal. One that was idle enters no more than a quantum behind the
+ *   shares equal. One that was idle enters no more than a turn behind the
  *   others: it does not save up for later.
  * - Nobody starves: a channel that has waited for starve_ms is due, and every
  *   AIR_RESCUE_EVERY-th turn goes to the longest-waiting one that is due, of
@@ -37,7 +37,7 @@
 #define AIR_RESCUE_EVERY	8
 
 /* A report of more than 18 minutes is not believed. */
-#define AIR_MAX_REPORT_NS	(1ULL << 40)
+#define AIR_MAX_REPORT_NS	BIT_ULL(40)
 
 static unsigned int air_quantum_us = 1000;
 module_param_named(quantum_us, air_quantum_us, uint, 0644);
@@ -107,6 +107,7 @@ void air_queue_destroy(struct air_queue *queue)
  * within this section; one that it is on stays for as long as it is locked.
  */
 struct air_queue *air_queue_lock(struct air_channel *ch)
+	__acquires(&ch->queue->lock)
 {
 	struct air_queue *queue;
 
@@ -163,6 +164,12 @@ static u64 air_class_floor(struct air_class *class)
 	return class->floor;
 }
 
+/* What a whole turn adds to @ch's virtual time. */
+static u64 air_turn_vtime(const struct air_channel *ch)
+{
+	return div_u64(air_quantum_ns() * AIRUNNER_WEIGHT_DEFAULT, ch->weight);
+}
+
 /* The next channel by class and virtual time, or NULL: all are withheld. */
 static struct air_channel *air_queue_best(struct air_queue *queue)
 {
@@ -174,7 +181,8 @@ static struct air_channel *air_queue_best(struct air_queue *queue)
 		class = &queue->class[i];
 		ch = air_first(&class->ready);
 		if (ch) {
-			u64 limit = air_class_floor(class) + air_quantum_ns();
+			u64 limit = air_class_floor(class) +
+				    air_turn_vtime(ch);
 
 			return air_before(limit, ch->vtime) ? NULL : ch;
 		}
@@ -289,7 +297,7 @@ static void air_ready(struct air_channel *ch)
 /* From idle: what it did not ask for meanwhile it does not get later. */
 static void air_enter(struct air_channel *ch)
 {
-	u64 entry = air_class_floor(air_class_of(ch)) - air_quantum_ns();
+	u64 entry = air_class_floor(air_class_of(ch)) - air_turn_vtime(ch);
 
 	if (air_before(ch->vtime, entry))
 		ch->vtime = entry;
@@ -399,7 +407,7 @@ void air_turn_report(struct air_channel *ch, u64 device_ns, u32 flags)
 	air_charge(ch, min_t(u64, device_ns, AIR_MAX_REPORT_NS));
 	if (ch->turn == AIR_TURN_SERVING && flags) {
 		air_take(ch);
-		/* A doorbell during the turn may be for what it has not seen. */
+		/* A doorbell meanwhile may be for what it has not seen. */
 		if (flags & AIRUNNER_REPORT_MORE || ch->rung)
 			air_ready(ch);
 	}

@@ -12,6 +12,7 @@
 #include "internal.h"
 #include "trace.h"
 
+/* Workers, who holds a channel, file lists. */
 DEFINE_MUTEX(air_control);
 
 static DEFINE_XARRAY_ALLOC1(air_channels);

@@ -92,7 +92,7 @@ void air_user_uncharge_pages(struct air_user *user, unsigned long pages);
 
 /* region.c: user memory, pinned and charged ---------------------------- */
 
-#define AIR_MAX_REGION	(1ULL << 36)
+#define AIR_MAX_REGION	BIT_ULL(36)
 
 /**
  * struct air_span - a range of a file that is a region
@@ -206,7 +206,7 @@ struct air_class {
  * @starving: wakes them when a withheld channel has waited too long
  */
 struct air_queue {
-	spinlock_t lock;
+	spinlock_t lock;	/* this, and the arbiter fields of channels */
 	struct list_head events;
 	struct list_head buffers;
 	struct list_head waiting;
@@ -239,7 +239,8 @@ void air_queue_init(struct air_queue *queue);
 void air_queue_destroy(struct air_queue *queue);
 bool air_queue_has_event(struct air_queue *queue);
 void air_queue_changed(struct air_queue *queue);
-struct air_queue *air_queue_lock(struct air_channel *ch);
+struct air_queue *air_queue_lock(struct air_channel *ch)
+	__acquires(&ch->queue->lock);
 void air_queue_tell(struct air_channel *ch, unsigned int what);
 void air_queue_untell(struct air_channel *ch, unsigned int what);
 void air_turn_request(struct air_channel *ch);
@@ -323,7 +324,7 @@ struct air_channel {
 	struct pid *pid;
 	char comm[TASK_COMM_LEN];
 
-	struct mutex mem;
+	struct mutex mem;	/* pages of the region and the buffers */
 	struct air_region region;
 	struct xarray buffers;
 
@@ -353,7 +354,7 @@ struct air_channel {
 
 	atomic64_t seq;
 	wait_queue_head_t wq;
-	spinlock_t bell;
+	spinlock_t bell;	/* who is told of completions */
 	struct eventfd_ctx *eventfd;
 	struct list_head uring;
 };

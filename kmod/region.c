@@ -83,6 +83,17 @@ static void air_span_release(struct air_span *span)
 	spin_unlock(&air_spans);
 }
 
+/* Not by way of air_log(): it is not to be lost among others' lines. */
+static void air_region_refused(unsigned long pages, unsigned long used,
+			       unsigned long limit)
+{
+	const unsigned int kib = PAGE_SHIFT - 10;
+
+	pr_info_ratelimited("pid=%d: pinning %lu KiB would exceed RLIMIT_MEMLOCK (%lu of %lu KiB used): raise it (ulimit -l, limits.conf, LimitMEMLOCK=) or give CAP_IPC_LOCK\n",
+			    task_tgid_nr(current), pages << kib, used << kib,
+			    limit << kib);
+}
+
 /*
  * Charge as io_uring does: against the user's locked memory, which is what
  * RLIMIT_MEMLOCK limits, and visibly (VmPin) against the process. Both are
@@ -106,12 +117,7 @@ static int air_region_charge(struct air_region *region)
 		do {
 			if (old + pages > limit) {
 				air_user_uncharge_pages(region->quota, pages);
-				/* Not to be lost among others' lines. */
-				pr_info_ratelimited("pid=%d: pinning %lu KiB would exceed RLIMIT_MEMLOCK (%lu of %lu KiB used): raise it (ulimit -l, limits.conf, LimitMEMLOCK=) or give CAP_IPC_LOCK\n",
-					task_tgid_nr(current),
-					pages << (PAGE_SHIFT - 10),
-					old << (PAGE_SHIFT - 10),
-					limit << (PAGE_SHIFT - 10));
+				air_region_refused(pages, old, limit);
 				return -ENOMEM;
 			}
 		} while (!atomic_long_try_cmpxchg(&user->locked_vm, &old,
@@ -399,6 +405,13 @@ int air_region_mmap(struct air_region *region, struct vm_area_struct *vma)
 			return -EINVAL;
 	}
 #endif
+	/* mmap() has looked at the seals of the file that it was given. */
+	if (air_file_seals(region->file, region->huge) &
+	    (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) {
+		if (vma->vm_flags & VM_WRITE)
+			return -EPERM;
+		air_vm_flags_clear(vma, VM_MAYWRITE);
+	}
 	vma->vm_pgoff = region->pgoff;
 	vma_set_file(vma, region->file);
 	air_vm_flags_set(vma, VM_DONTEXPAND | VM_DONTCOPY | VM_DONTDUMP);

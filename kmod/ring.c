@@ -96,6 +96,7 @@ static int air_slot_answer(struct air_channel *ch, u32 i, u8 status, u64 now)
 	if (lap == (u8)(done + 1)) {
 		WRITE_ONCE(cqe[1], airunner_word(airunner_cqe_word1(now, 0),
 						 lap));
+		/* Pairs with the client's acquire of word 0. */
 		smp_store_release(&cqe[0],
 				  airunner_word(airunner_cqe_word0(status, 0,
 								   0), lap));

@@ -125,6 +125,8 @@ static int air_thread_mark(struct task_struct *task)
 
 	if (cpumask_empty(&air_ai_cpus))
 		return -ENODEV;
+	if (air_task_dead(task))
+		return -ESRCH;
 	if (air_thread_find(task))
 		return 0;
 	thread = kzalloc(sizeof(*thread), GFP_KERNEL_ACCOUNT);

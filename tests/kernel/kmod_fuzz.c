@@ -216,7 +216,9 @@ static void do_wait(void)
 	for (i = 0; i < 4; i++) {
 		reports[i].channel_id = some_id();
 		reports[i].flags = below(3);
-		reports[i].device_ns = one_in(4) ? odd_number() : below(5000000);
+		reports[i].device_ns = below(5000000);
+		if (one_in(4))
+			reports[i].device_ns = odd_number();
 		reports[i].completed = below(10);
 	}
 	mutate(&arg, sizeof(arg));
