@@ -77,8 +77,7 @@ struct air_buffer *air_buffer_by_handle(struct air_channel *ch, uint32_t handle)
 
 static void release_submitted(struct air_deferred *d, uint64_t end)
 {
-	struct air_buffer *buf =
-		air_list_entry(d, struct air_buffer, release);
+	struct air_buffer *buf = air_list_entry(d, struct air_buffer, release);
 
 	buf->until = end;
 }
@@ -94,8 +93,8 @@ static void release(struct air_channel *ch, struct air_buffer *buf)
 		buf->until = 0;
 		return;
 	}
-	buf->release.word0 = airunner_sqe_head(AIRUNNER_OP_BUFFER_RELEASE, 0,
-					       0, buf->handle);
+	buf->release.word0 = airunner_sqe_head(AIRUNNER_OP_BUFFER_RELEASE, 0, 0,
+					       buf->handle);
 	buf->release.done = release_submitted;
 	air_deferred_submit(ch, &buf->release);
 }
@@ -198,8 +197,8 @@ void air_buffer_destroy_all(struct air_channel *ch)
 
 	for (unsigned int l = 0; l < 2; l++)
 		air_list_each(pos, next, lists[l])
-			free_buffer(air_list_entry(pos, struct air_buffer,
-						   node));
+			free_buffer(
+				air_list_entry(pos, struct air_buffer, node));
 }
 
 /* ------------------------------------------------------ another worker */
@@ -267,14 +266,15 @@ static air_status check_alloc(air_channel *ch, size_t bytes, air_memory memory,
 		return air_error_static(AIR_BAD_ARGUMENT,
 					"a buffer of 0 bytes cannot be");
 	if (bytes > AIRUNNER_OFFSET_MASK)
-		return air_error_set(AIR_BAD_ARGUMENT,
-				     "a buffer of %zu bytes; at most %llu are possible",
-				     bytes,
-				     (unsigned long long)AIRUNNER_OFFSET_MASK);
+		return air_error_set(
+			AIR_BAD_ARGUMENT,
+			"a buffer of %zu bytes; at most %llu are possible",
+			bytes, (unsigned long long)AIRUNNER_OFFSET_MASK);
 	if (memory != AIR_HOST && memory != AIR_DEVICE)
-		return air_error_set(AIR_BAD_ARGUMENT,
-				     "memory kind %u is neither AIR_HOST nor AIR_DEVICE",
-				     (unsigned int)memory);
+		return air_error_set(
+			AIR_BAD_ARGUMENT,
+			"memory kind %u is neither AIR_HOST nor AIR_DEVICE",
+			(unsigned int)memory);
 	return air_channel_usable(ch);
 }
 
@@ -316,17 +316,17 @@ static air_status alloc_on_device(struct air_channel *ch,
 	air_status status;
 
 	memset(&call, 0, sizeof(call));
-	call.word[0] = airunner_sqe_head(AIRUNNER_OP_BUFFER_ALLOC, 0, 0,
-					 buf->handle);
+	call.word[0] =
+		airunner_sqe_head(AIRUNNER_OP_BUFFER_ALLOC, 0, 0, buf->handle);
 	call.word[AIRUNNER_WORD_ARG] = buf->mapping.size;
 	status = air_channel_call(ch, &call, &cqe);
 	if (status != AIR_OK)
 		return status;
 	if (cqe.status == AIRUNNER_S_UNSUPPORTED)
-		return air_error_set(
-			AIR_UNSUPPORTED,
-			"%zu bytes of device memory: no executor here has memory of its own; use AIR_HOST",
-			buf->mapping.size);
+		return air_error_set(AIR_UNSUPPORTED,
+				     "%zu bytes of device memory: no executor "
+				     "here has memory of its own; use AIR_HOST",
+				     buf->mapping.size);
 	if (cqe.status != AIRUNNER_S_OK)
 		return air_error_set((air_status)cqe.status,
 				     "%zu bytes of device memory: %s",
@@ -446,9 +446,10 @@ air_status air_buffer_import(air_channel *ch, void *data, size_t bytes,
 		return air_error_static(AIR_BAD_ARGUMENT,
 					"air_buffer_import: data is NULL");
 	if (!ch->ops->imports)
-		return air_error_static(
-			AIR_UNSUPPORTED,
-			"only \"inproc:\" can import memory: the worker of this device is another process; use air_buffer_alloc()");
+		return air_error_static(AIR_UNSUPPORTED,
+					"only \"inproc:\" can import memory: "
+					"the worker of this device is another "
+					"process; use air_buffer_alloc()");
 	status = new_buffer(ch, memory, bytes, &buf);
 	if (status != AIR_OK)
 		return status;

@@ -76,6 +76,7 @@ air_status air_buffer_register_all(struct air_channel *ch);
 void air_buffer_lose_device(struct air_channel *ch);
 
 /* The buffer of @handle, or NULL. The caller holds the channel's lock. */
-struct air_buffer *air_buffer_by_handle(struct air_channel *ch, uint32_t handle);
+struct air_buffer *air_buffer_by_handle(struct air_channel *ch,
+					uint32_t handle);
 
 #endif /* AIR_BUFFER_H */

@@ -4,7 +4,7 @@
 #include "libairunner/channel.h"
 
 #define DEFAULT_LIMIT (UINT64_C(256) << 20)
-#define MIN_SHIFT 12
+#define MIN_SHIFT     12
 /* Buffers of one class are searched through for one that is large enough. */
 #define MAX_LOOK 16
 
@@ -39,8 +39,7 @@ static unsigned int class_of(uint64_t bytes)
 	if (bytes < 1ul << MIN_SHIFT)
 		return 0;
 	shift = 63 - (unsigned int)__builtin_clzll(bytes);
-	c = (shift - MIN_SHIFT) * 8 +
-	    (unsigned int)(bytes >> (shift - 3) & 7);
+	c = (shift - MIN_SHIFT) * 8 + (unsigned int)(bytes >> (shift - 3) & 7);
 	return c < AIR_CACHE_CLASSES ? c : AIR_CACHE_CLASSES - 1;
 }
 
@@ -70,8 +69,8 @@ void air_cache_remove(struct air_cache *cache, struct air_buffer *buf)
 }
 
 struct air_buffer *air_cache_get(struct air_cache *cache,
-				 struct air_cache_bins *bins,
-				 air_memory memory, uint64_t bytes)
+				 struct air_cache_bins *bins, air_memory memory,
+				 uint64_t bytes)
 {
 	unsigned int c = class_of(bytes);
 

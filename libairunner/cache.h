@@ -44,8 +44,8 @@ void air_cache_put(struct air_cache *cache, struct air_buffer *buf);
  * caller's.
  */
 struct air_buffer *air_cache_get(struct air_cache *cache,
-				 struct air_cache_bins *bins,
-				 air_memory memory, uint64_t bytes);
+				 struct air_cache_bins *bins, air_memory memory,
+				 uint64_t bytes);
 
 /* Take the least recently freed buffer while the limit is exceeded, or NULL. */
 struct air_buffer *air_cache_evict(struct air_cache *cache);

@@ -14,9 +14,9 @@
 
 #define DEFAULT_ORDER 10
 #define DEFAULT_ARENA 65536
-#define RECORD sizeof(struct airunner_desc_record)
+#define RECORD	      sizeof(struct airunner_desc_record)
 /* Records are told apart by the bits of one word. */
-#define MAX_RECORDS 64
+#define MAX_RECORDS  64
 #define BITMAP_BYTES ((AIRUNNER_HANDLE_NONE + 1) / 8)
 
 #define DESTROY_NS INT64_C(10000000000)
@@ -25,19 +25,19 @@ air_status air_channel_usable(const struct air_channel *ch)
 {
 	if (ch->fork_generation == air_fork_generation)
 		return AIR_OK;
-	return air_error_static(
-		AIR_FORKED,
-		"the channel belongs to this process's parent: open a device of your own after fork()");
+	return air_error_static(AIR_FORKED,
+				"the channel belongs to this process's parent: "
+				"open a device of your own after fork()");
 }
 
 static air_status check_options(const struct air_channel_options *o)
 {
-	if (o->order && (o->order < AIRUNNER_MIN_ORDER ||
-			 o->order > AIRUNNER_MAX_ORDER))
-		return air_error_set(AIR_BAD_ARGUMENT,
-				     "channel order is %u; %u to %u are possible",
-				     o->order, AIRUNNER_MIN_ORDER,
-				     AIRUNNER_MAX_ORDER);
+	if (o->order &&
+	    (o->order < AIRUNNER_MIN_ORDER || o->order > AIRUNNER_MAX_ORDER))
+		return air_error_set(
+			AIR_BAD_ARGUMENT,
+			"channel order is %u; %u to %u are possible", o->order,
+			AIRUNNER_MIN_ORDER, AIRUNNER_MAX_ORDER);
 	if (o->arena && o->arena < RECORD)
 		return air_error_set(
 			AIR_BAD_ARGUMENT,
@@ -45,17 +45,21 @@ static air_status check_options(const struct air_channel_options *o)
 			(unsigned long long)o->arena, RECORD);
 	if (o->arena > AIRUNNER_OFFSET_MASK / 2)
 		return air_error_set(AIR_BAD_ARGUMENT,
-				     "channel arena is %llu bytes; at most %llu are possible",
+				     "channel arena is %llu bytes; at most "
+				     "%llu are possible",
 				     (unsigned long long)o->arena,
-				     (unsigned long long)AIRUNNER_OFFSET_MASK / 2);
+				     (unsigned long long)AIRUNNER_OFFSET_MASK /
+					     2);
 	if (o->priority > AIRUNNER_PRIO_CLASSES)
-		return air_error_set(AIR_BAD_ARGUMENT,
-				     "channel priority is %u; 0 to %u are possible",
-				     o->priority, AIRUNNER_PRIO_CLASSES);
+		return air_error_set(
+			AIR_BAD_ARGUMENT,
+			"channel priority is %u; 0 to %u are possible",
+			o->priority, AIRUNNER_PRIO_CLASSES);
 	if (o->weight > AIRUNNER_WEIGHT_MAX)
-		return air_error_set(AIR_BAD_ARGUMENT,
-				     "channel weight is %u; 0 to %u are possible",
-				     o->weight, AIRUNNER_WEIGHT_MAX);
+		return air_error_set(
+			AIR_BAD_ARGUMENT,
+			"channel weight is %u; 0 to %u are possible", o->weight,
+			AIRUNNER_WEIGHT_MAX);
 	if ((uint32_t)o->executor > AIR_EXEC_CUDA_RESIDENT)
 		return air_error_set(AIR_BAD_ARGUMENT,
 				     "channel executor %u is unknown",
@@ -73,8 +77,8 @@ static void set_up_arena(struct air_channel *ch, uint32_t order)
 
 	ch->arena = (airunner_arena_offset(order) + 63) & ~UINT64_C(63);
 	records = (ch->region.size - ch->arena) / RECORD;
-	ch->arena_records = records < MAX_RECORDS ? (uint32_t)records :
-						    MAX_RECORDS;
+	ch->arena_records =
+		records < MAX_RECORDS ? (uint32_t)records : MAX_RECORDS;
 }
 
 static void free_channel(struct air_channel *ch)
@@ -220,7 +224,8 @@ air_status air_channel_destroy(air_channel *ch)
 		if (status == AIR_TIMEOUT)
 			return air_error_set(
 				AIR_TIMEOUT,
-				"the channel still has submissions outstanding after 10 seconds");
+				"the channel still has submissions outstanding "
+				"after 10 seconds");
 	}
 	pthread_mutex_lock(&ch->dev->lock);
 	air_list_remove(&ch->node);
@@ -258,7 +263,8 @@ air_status air_channel_fd(air_channel *ch, int *fd)
 	return ch->ops->notify_fd(ch, fd);
 }
 
-/* Whether air_next() would find something, or somebody's token has completed. */
+/* Whether air_next() would find something, or somebody's token has completed.
+ */
 static bool anything_completed(struct air_channel *ch)
 {
 	uint64_t tail = air_channel_tail(ch);
@@ -297,9 +303,9 @@ air_status air_channel_arm(air_channel *ch)
 	air_ring_arm_waiter(&ch->ring);
 	if (air_load(&ch->ring.ctrl->sq_flags, RELAXED) & AIRUNNER_SQ_ASYM &&
 	    !air_membarrier())
-		return air_error_static(
-			AIR_UNSUPPORTED,
-			"membarrier(2) is refused here (seccomp?): wait with air_wait()");
+		return air_error_static(AIR_UNSUPPORTED,
+					"membarrier(2) is refused here "
+					"(seccomp?): wait with air_wait()");
 	if (air_load(&ch->ring.ctrl->sq_flags, RELAXED) & AIRUNNER_SQ_WATCH)
 		gone = ch->ops->doorbell(ch, true);
 	else if (ch->ops->check)
@@ -310,8 +316,8 @@ air_status air_channel_arm(air_channel *ch)
 		return air_error_static(AIR_BUSY,
 					"a completion is there already");
 	if (gone == AIR_WORKER_DIED)
-		return air_error_static(
-			AIR_NO_WORKER,
-			"the worker is gone: the next submission looks for another");
+		return air_error_static(AIR_NO_WORKER,
+					"the worker is gone: the next "
+					"submission looks for another");
 	return gone == AIR_OK ? AIR_OK : air_channel_ended(ch);
 }

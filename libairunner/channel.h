@@ -25,7 +25,7 @@
 #define AIR_SLOT_DETACHED (1U << 24)
 /* The library's own: air_next() passes it by, a failure is not the user's. */
 #define AIR_SLOT_INTERNAL (1U << 25)
-#define AIR_SLOT_ID AIRUNNER_ID_MASK
+#define AIR_SLOT_ID	  AIRUNNER_ID_MASK
 
 /**
  * struct air_slot - what the library remembers of the submission in a slot
@@ -40,12 +40,12 @@ struct air_slot {
 	uint64_t claimed;
 	uint64_t user_data;
 	uint64_t meta;
-	uint64_t resv;		/* two slots to a cache line */
+	uint64_t resv; /* two slots to a cache line */
 };
 
 /* What a submitter has to see to before it submits; ch->care. */
-#define AIR_CARE_DEFERRED (1U << 0)	/* ch->deferred is not empty */
-#define AIR_CARE_CUT (1U << 1)		/* the worker is gone */
+#define AIR_CARE_DEFERRED (1U << 0) /* ch->deferred is not empty */
+#define AIR_CARE_CUT	  (1U << 1) /* the worker is gone */
 
 /**
  * struct air_channel - see the groups
@@ -55,11 +55,11 @@ struct air_channel {
 	struct air_ring ring;
 	struct air_slot *slots;
 	uint8_t *collected;
-	uint64_t *freed;	/* bit a handle: freed, and not reused yet */
+	uint64_t *freed; /* bit a handle: freed, and not reused yet */
 	const struct air_transport_ops *ops;
 	struct air_device *dev;
 	uint32_t fork_generation;
-	uint32_t epoch;		/* ctrl.sq_epoch our descriptors belong to */
+	uint32_t epoch; /* ctrl.sq_epoch our descriptors belong to */
 	uint32_t care;
 	uint32_t n_freed;
 	bool asym;
@@ -67,33 +67,33 @@ struct air_channel {
 	/* High-water marks: index + 1 of the last of its kind. */
 	uint64_t unordered_end __attribute__((aligned(128)));
 	uint64_t detached_end;
-	uint32_t misses;	/* unsuccessful polls */
+	uint32_t misses; /* unsuccessful polls */
 
 	/* Set up once. */
 	void *priv __attribute__((aligned(128)));
 	struct air_mapping region;
 	air_executor executor;
-	uint64_t arena;		/* offset of the first descriptor record */
+	uint64_t arena; /* offset of the first descriptor record */
 	uint32_t arena_records;
-	struct air_list node;	/* in dev->channels */
+	struct air_list node; /* in dev->channels */
 
 	/*
 	 * @lock protects the rest of this group. Nothing blocks under it but
 	 * registering buffers with a new worker.
 	 */
 	pthread_mutex_t lock;
-	uint64_t arena_used;	/* bit a record */
-	uint32_t arena_lost;	/* records in use for good */
+	uint64_t arena_used; /* bit a record */
+	uint32_t arena_lost; /* records in use for good */
 	pthread_cond_t arena_free;
-	uint64_t done;		/* all indices before it have completed */
-	uint64_t *handles;	/* bit a handle: in use */
+	uint64_t done;	   /* all indices before it have completed */
+	uint64_t *handles; /* bit a handle: in use */
 	uint32_t next_handle;
 	struct air_list buffers;
 	struct air_list limbo;
 	struct air_list deferred;
 	struct air_list descriptors;
 	uint64_t next_id;
-	struct air_cache_bins bins;	/* dev->lock */
+	struct air_cache_bins bins; /* dev->lock */
 
 	/* First failure of a detached call. */
 	pthread_mutex_t error_lock;
@@ -103,8 +103,8 @@ struct air_channel {
 
 	/* One thread at a time acts as the dead worker, or replays. */
 	pthread_mutex_t answer_lock;
-	air_status cut;		/* AIR_OK while the worker is there */
-	bool broken;		/* the laps make no sense */
+	air_status cut; /* AIR_OK while the worker is there */
+	bool broken;	/* the laps make no sense */
 	pthread_mutex_t replay_lock;
 };
 
@@ -195,8 +195,8 @@ void air_channel_answer(struct air_channel *ch);
 /* ----------------------------------------------------------- explain.c */
 
 /* The sentence for a completion that failed. */
-void air_channel_explain(struct air_channel *ch, uint64_t index,
-			 uint64_t meta, const struct air_cqe *cqe);
+void air_channel_explain(struct air_channel *ch, uint64_t index, uint64_t meta,
+			 const struct air_cqe *cqe);
 
 /* -------------------------------------------------------- descriptor.c */
 

@@ -48,8 +48,7 @@ static void answer(void *arg, uint64_t index)
 void air_channel_answer(struct air_channel *ch)
 {
 	pthread_mutex_lock(&ch->answer_lock);
-	if (ch->cut != AIR_OK &&
-	    air_ring_recover(&ch->ring, answer, ch) < 0)
+	if (ch->cut != AIR_OK && air_ring_recover(&ch->ring, answer, ch) < 0)
 		air_store(&ch->broken, true, RELAXED);
 	pthread_mutex_unlock(&ch->answer_lock);
 }

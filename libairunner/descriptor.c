@@ -111,9 +111,9 @@ static air_status make(struct air_channel *ch, struct air_descriptor *d)
 	int i = take_record(ch);
 
 	if (i < 0)
-		return air_error_static(
-			AIR_NO_WORKER,
-			"the worker left every earlier creation of a descriptor unanswered");
+		return air_error_static(AIR_NO_WORKER,
+					"the worker left every earlier "
+					"creation of a descriptor unanswered");
 	offset = ch->arena + (uint64_t)i * sizeof(*record);
 	record = (struct airunner_desc_record *)((char *)ch->region.addr +
 						 offset);
@@ -175,7 +175,8 @@ static air_status make_and_list(struct air_channel *ch,
 			return status;
 		pthread_mutex_lock(&ch->lock);
 		/* The first worker of all found the submission in the ring. */
-		if (!ch->epoch && air_load(&ch->ring.ctrl->sq_epoch, ACQUIRE) == 1)
+		if (!ch->epoch &&
+		    air_load(&ch->ring.ctrl->sq_epoch, ACQUIRE) == 1)
 			air_store(&ch->epoch, 1, RELEASE);
 		if (!epoch_changed(ch)) {
 			air_list_append(&ch->descriptors, &d->node);
@@ -247,11 +248,11 @@ static air_status fill_desc(struct airunner_desc *desc, enum air_op_id op,
 			    uint32_t n_attrs, uint32_t executor)
 {
 	if (n_tensors > AIRUNNER_MAX_TENSORS || n_attrs > AIRUNNER_MAX_ATTRS)
-		return air_error_set(
-			AIR_BAD_ARGUMENT,
-			"a descriptor has at most %u tensors and %u attributes, not %u and %u",
-			AIRUNNER_MAX_TENSORS, AIRUNNER_MAX_ATTRS, n_tensors,
-			n_attrs);
+		return air_error_set(AIR_BAD_ARGUMENT,
+				     "a descriptor has at most %u tensors and "
+				     "%u attributes, not %u and %u",
+				     AIRUNNER_MAX_TENSORS, AIRUNNER_MAX_ATTRS,
+				     n_tensors, n_attrs);
 	memset(desc, 0, sizeof(*desc));
 	desc->size = sizeof(*desc);
 	desc->op = op;
@@ -298,8 +299,8 @@ air_status air_descriptor_create(air_channel *ch, enum air_op_id op,
 	air_list_init(&d->destroy.node);
 	status = air_plan_init(&d->plan, &desc, &e);
 	if (status != AIR_OK)
-		air_error_set(status, "%s", e.text[0] ? e.text :
-						air_status_string(status));
+		air_error_set(status, "%s",
+			      e.text[0] ? e.text : air_status_string(status));
 	else
 		status = make_and_list(ch, d);
 	if (status != AIR_OK) {
@@ -409,8 +410,8 @@ air_status air_descriptor_destroy(air_descriptor *d, enum air_op_id op)
 	pthread_mutex_lock(&ch->replay_lock);
 	pthread_mutex_lock(&ch->lock);
 	air_list_remove(&d->node);
-	d->destroy.word0 = airunner_sqe_head(AIRUNNER_OP_DESC_DESTROY, 0, 0,
-					     d->id);
+	d->destroy.word0 =
+		airunner_sqe_head(AIRUNNER_OP_DESC_DESTROY, 0, 0, d->id);
 	d->destroy.done = destroy_submitted;
 	air_deferred_submit(ch, &d->destroy);
 	pthread_mutex_unlock(&ch->lock);
@@ -430,7 +431,6 @@ void air_descriptor_destroy_all(struct air_channel *ch)
 			air_list_entry(pos, struct air_deferred, node);
 
 		if (d->done == destroy_submitted)
-			free(air_list_entry(d, struct air_descriptor,
-					    destroy));
+			free(air_list_entry(d, struct air_descriptor, destroy));
 	}
 }

@@ -31,7 +31,6 @@ struct air_descriptor {
 };
 
 /* The descriptor with @id, or NULL. The caller holds the channel's lock. */
-struct air_descriptor *air_descriptor_find(struct air_channel *ch,
-					   uint32_t id);
+struct air_descriptor *air_descriptor_find(struct air_channel *ch, uint32_t id);
 
 #endif /* AIR_DESCRIPTOR_OBJECT_H */

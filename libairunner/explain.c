@@ -92,7 +92,8 @@ static void add_reference(struct air_channel *ch, struct text *t,
 		add(t, " at offset %llu of handle %u, which is no buffer",
 		    (unsigned long long)offset, handle);
 	else if (buf->lost)
-		add(t, " in device memory (handle %u) that went with its worker",
+		add(t,
+		    " in device memory (handle %u) that went with its worker",
 		    handle);
 	else
 		add(t, " at offset %llu of a buffer (handle %u) of %zu bytes",
@@ -117,18 +118,18 @@ static void add_operand(struct air_channel *ch, struct text *t,
 		add(t, ": %s (operand %u)", name, operand);
 	else
 		add(t, ": operand %u", operand);
-	add_reference(ch, t, airunner_payload(air_load(&slot[operand],
-						       RELAXED)));
+	add_reference(ch, t,
+		      airunner_payload(air_load(&slot[operand], RELAXED)));
 	if (!d)
 		return;
 	if (operand == AIRUNNER_WORD_WORKSPACE) {
-		add(t, ", needs %llu bytes",
-		    (unsigned long long)d->workspace);
+		add(t, ", needs %llu bytes", (unsigned long long)d->workspace);
 	} else if (operand <= AIRUNNER_MAX_TENSORS) {
 		const struct air_extent *x = &d->plan.extent[operand - 1];
 
 		if (x->below)
-			add(t, ", needs %llu bytes before it and %llu from it on",
+			add(t,
+			    ", needs %llu bytes before it and %llu from it on",
 			    (unsigned long long)x->below,
 			    (unsigned long long)x->above);
 		else

@@ -37,12 +37,12 @@ static inline void air_list_remove(struct air_list *l)
 	air_list_init(l);
 }
 
-#define air_list_entry(ptr, type, member) \
-	((type *)((char *)(ptr) - offsetof(type, member)))
+#define air_list_entry(ptr, type, member)                                      \
+	((type *)((char *)(ptr)-offsetof(type, member)))
 
 /* @pos may be removed from the list in the body. */
-#define air_list_each(pos, n, head)                              \
-	for (pos = (head)->next, n = pos->next; pos != (head); \
+#define air_list_each(pos, n, head)                                            \
+	for (pos = (head)->next, n = pos->next; pos != (head);                 \
 	     pos = n, n = pos->next)
 
 #endif /* AIR_LIST_H */

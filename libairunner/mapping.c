@@ -31,9 +31,8 @@ static air_status refused(const char *what, size_t size)
 			     strerror(errno));
 }
 
-air_status air_mapping_create(struct air_mapping *m,
-			      enum air_mapping_kind kind, size_t bytes,
-			      const char *name)
+air_status air_mapping_create(struct air_mapping *m, enum air_mapping_kind kind,
+			      size_t bytes, const char *name)
 {
 	int flags = MAP_SHARED;
 	air_status status;

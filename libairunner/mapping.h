@@ -12,7 +12,7 @@
 struct air_mapping {
 	void *addr;
 	size_t size;
-	int fd;		/* -1 when the memory has no file of ours */
+	int fd; /* -1 when the memory has no file of ours */
 };
 
 enum air_mapping_kind {
@@ -31,9 +31,8 @@ size_t air_page_size(void);
 size_t air_page_round(size_t bytes);
 
 /* @name is shown in /proc/PID/maps where the kernel can. */
-air_status air_mapping_create(struct air_mapping *m,
-			      enum air_mapping_kind kind, size_t bytes,
-			      const char *name);
+air_status air_mapping_create(struct air_mapping *m, enum air_mapping_kind kind,
+			      size_t bytes, const char *name);
 void air_mapping_destroy(struct air_mapping *m);
 /* Close the file; the memory stays. */
 void air_mapping_close_fd(struct air_mapping *m);

@@ -20,9 +20,9 @@ air_status air_device_usable(const struct air_device *dev)
 {
 	if (dev->fork_generation == air_fork_generation)
 		return AIR_OK;
-	return air_error_static(
-		AIR_FORKED,
-		"the device belongs to this process's parent: open one of your own after fork()");
+	return air_error_static(AIR_FORKED,
+				"the device belongs to this process's parent: "
+				"open one of your own after fork()");
 }
 
 air_status air_options_take(void *to, uint32_t known, const void *from,
@@ -42,7 +42,8 @@ air_status air_options_take(void *to, uint32_t known, const void *from,
 		if (((const unsigned char *)from)[i])
 			return air_error_set(
 				AIR_ABI,
-				"%s: of %u bytes this library knows %u, and there is something behind them",
+				"%s: of %u bytes this library knows %u, and "
+				"there is something behind them",
 				name, size, known);
 	memcpy(to, from, size < known ? size : known);
 	return AIR_OK;
@@ -126,8 +127,8 @@ air_status air_open(const char *where, const struct air_device_options *options,
 	if (!where)
 		where = getenv("AIRUNNER");
 	if (!where || !*where) {
-		if (air_device_open(&air_transport_kernel, AIRUNNER_DEVICE, &o, out) ==
-		    AIR_OK)
+		if (air_device_open(&air_transport_kernel, AIRUNNER_DEVICE, &o,
+				    out) == AIR_OK)
 			return AIR_OK;
 		where = "inproc:";
 	}
@@ -135,7 +136,8 @@ air_status air_open(const char *where, const struct air_device_options *options,
 	if (!ops)
 		return air_error_set(
 			AIR_BAD_ARGUMENT,
-			"air_open: \"%s\" is neither \"inproc:\" nor \"unix:PATH\" nor the path of a device",
+			"air_open: \"%s\" is neither \"inproc:\" nor "
+			"\"unix:PATH\" nor the path of a device",
 			where);
 	return air_device_open(ops, where, &o, out);
 }

@@ -10,7 +10,7 @@
 #include "include/uapi/airunner.h"
 #include "libairunner/error.h"
 
-#define SAME(name) \
+#define SAME(name)                                                             \
 	_Static_assert((int)AIR_##name == (int)AIRUNNER_S_##name, #name)
 
 SAME(OK);
@@ -70,7 +70,8 @@ static const char *const sentences[256] = {
 	[AIR_BAD_OPERATOR] = "unknown operator",
 	[AIR_BAD_DTYPE] = "a tensor's dtype is not what the operator takes",
 	[AIR_BAD_SHAPE] = "a tensor's shape is not what the operator takes",
-	[AIR_BAD_STRIDES] = "a tensor's strides are not what the operator takes",
+	[AIR_BAD_STRIDES] =
+		"a tensor's strides are not what the operator takes",
 	[AIR_BAD_ATTRIBUTE] = "an attribute is out of range",
 	[AIR_ALIASING] = "the output overlaps an input",
 	[AIR_WORKSPACE] = "the workspace is missing or too small",
@@ -129,10 +130,10 @@ air_status air_error_static(air_status status, const char *text)
 }
 
 #define STRING_(x) #x
-#define STRING(x) STRING_(x)
+#define STRING(x)  STRING_(x)
 
 const char *air_version(void)
 {
-	return STRING(AIR_VERSION_MAJOR) "." STRING(AIR_VERSION_MINOR) "." STRING(
-		AIR_VERSION_PATCH);
+	return STRING(AIR_VERSION_MAJOR) "." STRING(
+		AIR_VERSION_MINOR) "." STRING(AIR_VERSION_PATCH);
 }

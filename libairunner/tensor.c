@@ -20,9 +20,9 @@ static const struct {
 	const char *name;
 	size_t size;
 } dtypes[] = {
-	[AIR_F32] = { "f32", 4 }, [AIR_F16] = { "f16", 2 },
+	[AIR_F32] = { "f32", 4 },   [AIR_F16] = { "f16", 2 },
 	[AIR_BF16] = { "bf16", 2 }, [AIR_I32] = { "i32", 4 },
-	[AIR_I8] = { "i8", 1 },	 [AIR_I64] = { "i64", 8 },
+	[AIR_I8] = { "i8", 1 },	    [AIR_I64] = { "i64", 8 },
 };
 
 static bool known(air_dtype dtype)
@@ -49,27 +49,29 @@ static air_status check_dims(air_dtype dtype, uint32_t ndim,
 	int64_t n = 1;
 
 	if (!known(dtype))
-		return air_error_set(AIR_BAD_DTYPE, "tensor: dtype %u is unknown",
+		return air_error_set(AIR_BAD_DTYPE,
+				     "tensor: dtype %u is unknown",
 				     (unsigned int)dtype);
 	if (ndim > AIR_MAX_DIMS)
-		return air_error_set(AIR_BAD_SHAPE,
-				     "tensor: %u dimensions; at most %u are possible",
-				     ndim, AIR_MAX_DIMS);
+		return air_error_set(
+			AIR_BAD_SHAPE,
+			"tensor: %u dimensions; at most %u are possible", ndim,
+			AIR_MAX_DIMS);
 	if (ndim && !shape)
 		return air_error_static(AIR_BAD_ARGUMENT,
 					"tensor: shape is NULL");
 	for (uint32_t i = 0; i < ndim; i++) {
 		if (shape[i] < 0)
 			return air_error_set(AIR_BAD_SHAPE,
-					     "tensor: dimension %u is %lld",
-					     i, (long long)shape[i]);
+					     "tensor: dimension %u is %lld", i,
+					     (long long)shape[i]);
 		/* As if a 0 were a 1, so that strides fit as well. */
 		if (__builtin_mul_overflow(n, shape[i] ? shape[i] : 1, &n) ||
 		    n > MAX_ELEMENTS)
-			return air_error_set(
-				AIR_BAD_SHAPE,
-				"tensor: more than 2^62 elements at dimension %u (%lld)",
-				i, (long long)shape[i]);
+			return air_error_set(AIR_BAD_SHAPE,
+					     "tensor: more than 2^62 elements "
+					     "at dimension %u (%lld)",
+					     i, (long long)shape[i]);
 	}
 	return AIR_OK;
 }
@@ -86,14 +88,14 @@ static air_status check_strides(const air_tensor_desc *t)
 		if (step < 0 && __builtin_sub_overflow((int64_t)0, step, &step))
 			step = INT64_MAX;
 		if (__builtin_mul_overflow(step, size, &span) ||
-		    __builtin_mul_overflow(span,
-					   t->shape[i] ? t->shape[i] - 1 : 0,
-					   &span) ||
+		    __builtin_mul_overflow(
+			    span, t->shape[i] ? t->shape[i] - 1 : 0, &span) ||
 		    __builtin_add_overflow(reach, span, &reach) ||
 		    reach > MAX_ELEMENTS)
 			return air_error_set(
 				AIR_BAD_STRIDES,
-				"tensor: stride %lld of dimension %u (%lld elements) reaches further than 2^62 bytes",
+				"tensor: stride %lld of dimension %u (%lld "
+				"elements) reaches further than 2^62 bytes",
 				(long long)t->stride[i], i,
 				(long long)t->shape[i]);
 	}
@@ -218,7 +220,8 @@ static air_status make_view(air_buffer *buf, uint64_t offset,
 	if (offset > size || below > offset || above > size - offset)
 		return air_error_set(
 			AIR_BAD_RANGE,
-			"tensor: reaches from %llu bytes before to %llu bytes behind offset %llu of a buffer of %llu bytes",
+			"tensor: reaches from %llu bytes before to %llu bytes "
+			"behind offset %llu of a buffer of %llu bytes",
 			(unsigned long long)below, (unsigned long long)above,
 			(unsigned long long)offset, (unsigned long long)size);
 	out->desc = *desc;
@@ -267,22 +270,24 @@ air_status air_tensor_slice(const air_tensor *t, uint32_t dim, int64_t start,
 		return status;
 	d = t->desc;
 	if (dim >= d.ndim)
-		return air_error_set(AIR_BAD_ARGUMENT,
-				     "slice: dimension %u of a tensor that has %u",
-				     dim, d.ndim);
+		return air_error_set(
+			AIR_BAD_ARGUMENT,
+			"slice: dimension %u of a tensor that has %u", dim,
+			d.ndim);
 	size = d.shape[dim];
 	if (n < 0 || start < 0 || start > size || (n && start == size) ||
-	    (n > 1 && !step) || __builtin_mul_overflow(n ? n - 1 : 0, step, &last) ||
+	    (n > 1 && !step) ||
+	    __builtin_mul_overflow(n ? n - 1 : 0, step, &last) ||
 	    __builtin_add_overflow(last, start, &last) || last < 0 ||
 	    (n && last >= size))
-		return air_error_set(
-			AIR_BAD_RANGE,
-			"slice: %lld elements from %lld by %lld leave dimension %u, which has %lld",
-			(long long)n, (long long)start, (long long)step, dim,
-			(long long)size);
+		return air_error_set(AIR_BAD_RANGE,
+				     "slice: %lld elements from %lld by %lld "
+				     "leave dimension %u, which has %lld",
+				     (long long)n, (long long)start,
+				     (long long)step, dim, (long long)size);
 	/* An empty slice at the very end would point behind the buffer. */
 	offset = n ? start * d.stride[dim] *
-			     (int64_t)air_dtype_size((air_dtype)d.dtype) :
+				 (int64_t)air_dtype_size((air_dtype)d.dtype) :
 		     0;
 	d.shape[dim] = n;
 	if (n > 1)
@@ -305,10 +310,10 @@ air_status air_tensor_permute(const air_tensor *t, const uint32_t *perm,
 	d = t->desc;
 	for (uint32_t i = 0; i < d.ndim; i++) {
 		if (perm[i] >= d.ndim || seen >> perm[i] & 1)
-			return air_error_set(
-				AIR_BAD_ARGUMENT,
-				"permute: entry %u is %u: not a permutation of 0 to %u",
-				i, perm[i], d.ndim - 1);
+			return air_error_set(AIR_BAD_ARGUMENT,
+					     "permute: entry %u is %u: not a "
+					     "permutation of 0 to %u",
+					     i, perm[i], d.ndim - 1);
 		seen |= 1U << perm[i];
 		d.shape[i] = t->desc.shape[perm[i]];
 		d.stride[i] = t->desc.stride[perm[i]];
@@ -378,15 +383,15 @@ air_status air_tensor_reshape(const air_tensor *t, uint32_t ndim,
 		return status;
 	n = air_tensor_desc_elements(&t->desc);
 	if (air_tensor_desc_elements(&d) != n)
-		return air_error_set(AIR_BAD_SHAPE,
-				     "reshape: %lld elements into a shape of %lld",
-				     (long long)n,
-				     (long long)air_tensor_desc_elements(&d));
+		return air_error_set(
+			AIR_BAD_SHAPE,
+			"reshape: %lld elements into a shape of %lld",
+			(long long)n, (long long)air_tensor_desc_elements(&d));
 	if (n && !air_tensor_desc_contiguous(&t->desc) &&
 	    !reshape_strides(&t->desc, &d))
-		return air_error_static(
-			AIR_BAD_STRIDES,
-			"reshape: these strides do not allow that shape; copy the tensor first");
+		return air_error_static(AIR_BAD_STRIDES,
+					"reshape: these strides do not allow "
+					"that shape; copy the tensor first");
 	return make_view(t->buf, t->offset, &d, out);
 }
 
@@ -420,7 +425,8 @@ air_status air_tensor_broadcast(const air_tensor *t, uint32_t ndim,
 		else
 			return air_error_set(
 				AIR_BAD_SHAPE,
-				"broadcast: dimension %u has %lld elements, which cannot become %lld",
+				"broadcast: dimension %u has %lld elements, "
+				"which cannot become %lld",
 				i - lead, (long long)t->desc.shape[i - lead],
 				(long long)d.shape[i]);
 	}

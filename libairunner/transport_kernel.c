@@ -78,7 +78,10 @@ static air_status no_memory(const char *what, uint64_t bytes)
 				     (unsigned long long)bytes);
 	return air_error_set(
 		AIR_MEMLOCK,
-		"%s of %llu bytes: a user's locked memory is limited to %llu bytes (RLIMIT_MEMLOCK); raise it with `ulimit -l`, memlock in /etc/security/limits.conf, or LimitMEMLOCK= of the systemd unit",
+		"%s of %llu bytes: a user's locked memory is limited to %llu "
+		"bytes (RLIMIT_MEMLOCK); raise it with `ulimit -l`, memlock in "
+		"/etc/security/limits.conf, or LimitMEMLOCK= of the systemd "
+		"unit",
 		what, (unsigned long long)bytes,
 		(unsigned long long)limit.rlim_cur);
 }
@@ -92,12 +95,13 @@ static air_status refused(const char *what, uint64_t bytes)
 		return no_memory(what, bytes);
 	case EDQUOT:
 		return air_error_set(AIR_QUOTA,
-				     "%s of %llu bytes: the user's quota is reached (module parameters quota_*)",
+				     "%s of %llu bytes: the user's quota is "
+				     "reached (module parameters quota_*)",
 				     what, (unsigned long long)bytes);
 	case EPERM:
-		return air_error_set(AIR_PERMISSION,
-				     "%s: a priority above normal needs CAP_SYS_NICE",
-				     what);
+		return air_error_set(
+			AIR_PERMISSION,
+			"%s: a priority above normal needs CAP_SYS_NICE", what);
 	case EACCES:
 		return air_error_set(AIR_PERMISSION, "%s: %s", what,
 				     strerror(error));
@@ -106,9 +110,11 @@ static air_status refused(const char *what, uint64_t bytes)
 		return air_error_set(AIR_CHANNEL_DEAD,
 				     "%s: the channel has ended", what);
 	case E2BIG:
-		return air_error_set(AIR_ABI,
-				     "%s: the module is older than this library and does not know all of the request",
-				     what);
+		return air_error_set(
+			AIR_ABI,
+			"%s: the module is older than this library and does "
+			"not know all of the request",
+			what);
 	default:
 		return air_error_set(AIR_SYSTEM, "%s of %llu bytes: %s", what,
 				     (unsigned long long)bytes,
@@ -124,9 +130,10 @@ static air_status open_error(const char *path)
 	case ENOENT:
 	case ENODEV:
 	case ENXIO:
-		return air_error_set(AIR_NO_DEVICE,
-				     "%s: %s (is the module loaded? `modprobe airunner`)",
-				     path, strerror(errno));
+		return air_error_set(
+			AIR_NO_DEVICE,
+			"%s: %s (is the module loaded? `modprobe airunner`)",
+			path, strerror(errno));
 	case EACCES:
 	case EPERM:
 		return air_error_set(AIR_PERMISSION,
@@ -151,11 +158,11 @@ static air_status get_info(struct kernel_device *kd)
 				     strerror(errno));
 	}
 	if (kd->info.abi_major != AIRUNNER_ABI_MAJOR)
-		return air_error_set(AIR_ABI,
-				     "%s: the module's ABI is %u.%u, this library's %u.%u",
-				     kd->path, kd->info.abi_major,
-				     kd->info.abi_minor, AIRUNNER_ABI_MAJOR,
-				     AIRUNNER_ABI_MINOR);
+		return air_error_set(
+			AIR_ABI,
+			"%s: the module's ABI is %u.%u, this library's %u.%u",
+			kd->path, kd->info.abi_major, kd->info.abi_minor,
+			AIRUNNER_ABI_MAJOR, AIRUNNER_ABI_MINOR);
 	return AIR_OK;
 }
 
@@ -166,9 +173,10 @@ static air_status kernel_open(struct air_device *dev, const char *where,
 	air_status status;
 
 	if (strlen(where) >= sizeof(kd->path))
-		return air_error_set(AIR_BAD_ARGUMENT,
-				     "\"%s\": a device's path has at most %zu characters",
-				     where, sizeof(kd->path) - 1);
+		return air_error_set(
+			AIR_BAD_ARGUMENT,
+			"\"%s\": a device's path has at most %zu characters",
+			where, sizeof(kd->path) - 1);
 	kd = calloc(1, sizeof(*kd));
 	if (!kd)
 		return air_error_static(AIR_NO_MEMORY,

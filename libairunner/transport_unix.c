@@ -83,8 +83,8 @@ static void close_fd(int *fd)
 
 /* ------------------------------------------------------------- messages */
 
-static bool send_message(int fd, const struct air_wire_msg *msg,
-			 const int *fds, unsigned int n)
+static bool send_message(int fd, const struct air_wire_msg *msg, const int *fds,
+			 unsigned int n)
 {
 	struct iovec iov = {
 		.iov_base = (void *)(uintptr_t)msg,
@@ -156,11 +156,10 @@ static air_status ask_on(struct unix_device *ud, int fd,
 	if (msg->status == AIR_OK)
 		return AIR_OK;
 	msg->text[sizeof(msg->text) - 1] = '\0';
-	return air_error_set((air_status)msg->status, "%s",
-			     msg->text[0] ?
-				     msg->text :
-				     air_status_string(
-					     (air_status)msg->status));
+	return air_error_set(
+		(air_status)msg->status, "%s",
+		msg->text[0] ? msg->text :
+			       air_status_string((air_status)msg->status));
 }
 
 static air_status ask(struct unix_device *ud, struct air_wire_msg *msg,
@@ -183,9 +182,10 @@ static air_status connect_error(struct unix_device *ud)
 	switch (errno) {
 	case EACCES:
 	case EPERM:
-		return air_error_set(AIR_PERMISSION,
-				     "%s: %s (is the user in the socket's group?)",
-				     path, strerror(errno));
+		return air_error_set(
+			AIR_PERMISSION,
+			"%s: %s (is the user in the socket's group?)", path,
+			strerror(errno));
 	case ENOENT:
 	case ECONNREFUSED:
 		return air_error_set(AIR_NO_DEVICE,
@@ -550,7 +550,8 @@ static air_status unix_check(struct air_channel *ch)
 
 static bool unix_served(struct air_channel *ch)
 {
-	return unix_check(ch) == AIR_OK && air_load(&ch->cut, ACQUIRE) == AIR_OK;
+	return unix_check(ch) == AIR_OK &&
+	       air_load(&ch->cut, ACQUIRE) == AIR_OK;
 }
 
 /* ------------------------------------------------- air_channel_fd() */
@@ -601,9 +602,8 @@ static void unix_notify_clear(struct air_channel *ch)
 	struct unix_channel *uc = ch->priv;
 	char bytes[256];
 
-	while (uc->notify >= 0 &&
-	       recv(uc->notify, bytes, sizeof(bytes), MSG_DONTWAIT) ==
-		       (ssize_t)sizeof(bytes))
+	while (uc->notify >= 0 && recv(uc->notify, bytes, sizeof(bytes),
+				       MSG_DONTWAIT) == (ssize_t)sizeof(bytes))
 		;
 }
 

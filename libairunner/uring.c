@@ -28,10 +28,10 @@ static void load(void)
 
 	if (!so)
 		return;
-	lib.queue_init = (__typeof__(lib.queue_init))dlsym(
-		so, "io_uring_queue_init");
-	lib.queue_exit = (__typeof__(lib.queue_exit))dlsym(
-		so, "io_uring_queue_exit");
+	lib.queue_init =
+		(__typeof__(lib.queue_init))dlsym(so, "io_uring_queue_init");
+	lib.queue_exit =
+		(__typeof__(lib.queue_exit))dlsym(so, "io_uring_queue_exit");
 	lib.submit = (__typeof__(lib.submit))dlsym(so, "io_uring_submit");
 	lib.wait_cqe_timeout = (__typeof__(lib.wait_cqe_timeout))dlsym(
 		so, "io_uring_wait_cqe_timeout");
@@ -138,7 +138,8 @@ bool air_uring_wait(struct air_uring *u, int fd, uint32_t id, uint64_t seq,
 
 	if (!u || pthread_mutex_trylock(&u->lock))
 		return false;
-	/* One that is parked has an older sequence: it returns early, at worst. */
+	/* One that is parked has an older sequence: it returns early, at worst.
+	 */
 	if (set_up(u) && (u->parked || park(u, fd, id, seq)))
 		done = wait_parked(u, deadline, error);
 	pthread_mutex_unlock(&u->lock);

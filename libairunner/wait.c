@@ -32,7 +32,7 @@
  * channel, and how long to bear that nobody does.
  */
 #define SERVED_CHECK_NS 500000000
-#define NO_WORKER_NS 5000000000u
+#define NO_WORKER_NS	5000000000u
 
 /* After so many unsuccessful polls, see whether the worker still is there. */
 #define POLLS_A_CHECK 1024
@@ -230,10 +230,11 @@ static air_status timed_out(struct air_channel *ch, uint64_t index)
 	if (!ch->ops->served(ch))
 		return air_error_set(
 			AIR_NO_WORKER,
-			"token %llu has not completed, and no worker serves the channel: is airunnerd running?",
+			"token %llu has not completed, and no worker serves "
+			"the channel: is airunnerd running?",
 			(unsigned long long)index + 1);
-	return air_error_static(AIR_TIMEOUT,
-				"not completed within the time-out of the wait");
+	return air_error_static(
+		AIR_TIMEOUT, "not completed within the time-out of the wait");
 }
 
 air_status air_channel_ended(struct air_channel *ch)
@@ -241,8 +242,9 @@ air_status air_channel_ended(struct air_channel *ch)
 	air_status status = air_load(&ch->cut, RELAXED);
 
 	if (air_load(&ch->broken, RELAXED))
-		return air_error_set(AIR_CHANNEL_DEAD,
-				     "the channel's rings make no sense any more");
+		return air_error_set(
+			AIR_CHANNEL_DEAD,
+			"the channel's rings make no sense any more");
 	return air_error_set(status, "the channel has ended: %s",
 			     air_status_string(status));
 }
@@ -353,8 +355,8 @@ air_status air_wait(air_channel *ch, air_token token, int64_t timeout_ns,
 	if (status != AIR_OK)
 		return status;
 	if (!look(ch, index, &cqe, &status))
-		status = air_channel_await(ch, index,
-					   air_deadline(timeout_ns), &cqe);
+		status = air_channel_await(ch, index, air_deadline(timeout_ns),
+					   &cqe);
 	if (status == AIR_BAD_TOKEN)
 		return bad_token(token);
 	if (status != AIR_OK)
@@ -512,7 +514,8 @@ air_status air_channel_call(struct air_channel *ch, const struct air_call *call,
 			break;
 		/* Only what nobody has collected for long makes no room. */
 		head = air_channel_head(ch);
-		if (air_channel_done(ch, head) && !air_channel_taken(ch, head) &&
+		if (air_channel_done(ch, head) &&
+		    !air_channel_taken(ch, head) &&
 		    !(meta_of(ch, head) & AIR_SLOT_DETACHED))
 			return status;
 		status = await_worker(ch, head, cqe);

@@ -34,10 +34,10 @@
 
 #include <airunner.h>
 
-#define AIR_WIRE_MAGIC	0x61697277	/* "airw" */
-#define AIR_WIRE_SEALS	(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+#define AIR_WIRE_MAGIC 0x61697277 /* "airw" */
+#define AIR_WIRE_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 /* Descriptors that travel with one message, at most. */
-#define AIR_WIRE_MAX_FDS	2
+#define AIR_WIRE_MAX_FDS 2
 
 enum air_wire_type {
 	/*
@@ -86,10 +86,10 @@ static inline unsigned int air_wire_fds(uint32_t type)
 }
 
 /* Bytes on a bell. From the client: */
-#define AIR_WIRE_BELL_WORK	'w'	/* there are submissions */
-#define AIR_WIRE_BELL_WATCH	'c'	/* AIRUNNER_BELL_WATCH */
+#define AIR_WIRE_BELL_WORK  'w' /* there are submissions */
+#define AIR_WIRE_BELL_WATCH 'c' /* AIRUNNER_BELL_WATCH */
 /* From the daemon: there are completions, AIRUNNER_CQ_NEED_WAKEUP was set. */
-#define AIR_WIRE_BELL_DONE	'd'
+#define AIR_WIRE_BELL_DONE 'd'
 
 /**
  * struct air_wire_msg - every message of the control connection

@@ -3,12 +3,12 @@
 #include <airunner.h>
 #include <airunner/ops/vector_add.h>
 
-#define TRY(call)                                                      \
-	do {                                                           \
-		if ((call) != AIR_OK) {                                \
-			fprintf(stderr, "%s\n", air_last_error());     \
-			return 1;                                      \
-		}                                                      \
+#define TRY(call)                                                              \
+	do {                                                                   \
+		if ((call) != AIR_OK) {                                        \
+			fprintf(stderr, "%s\n", air_last_error());             \
+			return 1;                                              \
+		}                                                              \
 	} while (0)
 
 int main(void)

@@ -84,7 +84,8 @@ static void show_executor(const struct air_backend_caps *c)
 
 static void show_executor_json(const struct air_backend_caps *c, bool first)
 {
-	printf("%s\n    {\"executor\": \"%s\", \"present\": %s, \"threads\": %u, "
+	printf("%s\n    {\"executor\": \"%s\", \"present\": %s, \"threads\": "
+	       "%u, "
 	       "\"memory\": %llu, \"user_kernels\": %s, \"name\": ",
 	       first ? "" : ",", cli_executor((air_executor)c->executor),
 	       c->present ? "true" : "false", c->threads,
@@ -126,7 +127,8 @@ static void show_module(const struct airunner_info *i, bool json)
 		       i->max_buffers);
 	else
 		printf("module: ABI %u.%u, workers attached: %u\n"
-		       "        regions up to %llu bytes, %u channels a user, %u buffers a channel\n"
+		       "        regions up to %llu bytes, %u channels a user, "
+		       "%u buffers a channel\n"
 		       "        ",
 		       i->abi_major, i->abi_minor, i->workers,
 		       (unsigned long long)i->max_region, i->max_channels,

@@ -39,7 +39,7 @@ static const struct {
 
 struct arguments {
 	struct cli cli;
-	int command;	/* index in argv */
+	int command; /* index in argv */
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)

@@ -84,15 +84,16 @@ static float random_float(struct selftest *t)
 	t->random ^= t->random << 13;
 	t->random ^= t->random >> 7;
 	t->random ^= t->random << 17;
-	return (float)((double)(t->random >> 11) / (double)(1ull << 53) * 4 - 2);
+	return (float)((double)(t->random >> 11) / (double)(1ull << 53) * 4 -
+		       2);
 }
 
 /* A tensor of random numbers; the caller's results are poisoned instead. */
 static air_status make(struct selftest *t, uint32_t ndim, const int64_t *shape,
 		       bool result, air_tensor *out)
 {
-	air_status status = air_tensor_alloc(t->ch, AIR_HOST, AIR_F32, ndim,
-					     shape, out);
+	air_status status =
+		air_tensor_alloc(t->ch, AIR_HOST, AIR_F32, ndim, shape, out);
 	float *p;
 	int64_t n;
 
@@ -155,7 +156,8 @@ static air_status try_copy(struct selftest *t, struct result *r)
 	r->what = "copy, 37x53 transposed";
 	if ((status = make(t, 2, DIMS(N, M), false, &x)) ||
 	    (status = make(t, 2, DIMS(M, N), true, &y)) ||
-	    (status = air_tensor_permute(&x, (const uint32_t[]){ 1, 0 }, &xt)) ||
+	    (status =
+		     air_tensor_permute(&x, (const uint32_t[]){ 1, 0 }, &xt)) ||
 	    (status = air_create_copy_descriptor(t->ch, &d, &y.desc, &xt.desc)))
 		return status;
 	for (int i = 0; i < M; i++)
@@ -328,10 +330,10 @@ static air_status run_matmul(struct selftest *t, struct result *r,
 			workspace = air_buffer_ref(buf, 0);
 	}
 	if (status == AIR_OK)
-		status = air_execute_matmul(d, workspace, air_tensor_ref(y),
-					    air_tensor_ref(a),
-					    air_tensor_ref(b), AIR_NO_REF,
-					    AIR_NO_REF, &token);
+		status =
+			air_execute_matmul(d, workspace, air_tensor_ref(y),
+					   air_tensor_ref(a), air_tensor_ref(b),
+					   AIR_NO_REF, AIR_NO_REF, &token);
 	if (status == AIR_OK)
 		status = finish(t, r, d, token);
 	air_buffer_free(buf);
@@ -350,9 +352,9 @@ static air_status try_matmul(struct selftest *t, struct result *r)
 	if ((status = make(t, 3, DIMS(B, M, K), false, &a)) ||
 	    (status = make(t, 3, DIMS(B, N, K), false, &b)) ||
 	    (status = make(t, 3, DIMS(B, M, N), true, &y)) ||
-	    (status = air_create_matmul_descriptor(
-		     t->ch, &d, &y.desc, &a.desc, &b.desc, NULL, NULL, false,
-		     true, 1, 0, AIR_ACT_NONE)))
+	    (status = air_create_matmul_descriptor(t->ch, &d, &y.desc, &a.desc,
+						   &b.desc, NULL, NULL, false,
+						   true, 1, 0, AIR_ACT_NONE)))
 		return status;
 	for (int i = 0; i < B; i++)
 		multiply(want + i * M * N,
@@ -435,9 +437,12 @@ static air_status (*const cases[])(struct selftest *t, struct result *r) = {
 
 static void explain(const air_device *dev, const air_channel *ch)
 {
-	printf("Reached: %s. A channel with a ring of %u slots was built; each\n"
-	       "operator below was written into one 64-byte slot of it, run by the worker,\n"
-	       "and its result compared with one computed here in double precision.\n\n"
+	printf("Reached: %s. A channel with a ring of %u slots was built; "
+	       "each\n"
+	       "operator below was written into one 64-byte slot of it, run by "
+	       "the worker,\n"
+	       "and its result compared with one computed here in double "
+	       "precision.\n\n"
 	       "%-38s %-14s %10s  %s\n",
 	       cli_transport(dev), air_channel_entries(ch), "operator",
 	       "executor", "time", "largest relative error");
@@ -449,8 +454,9 @@ static void report(const struct cli *cli, const struct result *r,
 	const char *sentence = status == AIR_OK ? "" : air_last_error();
 
 	if (cli->json) {
-		printf("%s\n    {\"what\": \"%s\", \"executor\": \"%s\", \"ns\": %" PRIu64
-		       ", \"error\": %g, \"limit\": %g, \"ok\": %s, \"sentence\": ",
+		printf("%s\n    {\"what\": \"%s\", \"executor\": \"%s\", "
+		       "\"ns\": %" PRIu64 ", \"error\": %g, \"limit\": %g, "
+		       "\"ok\": %s, \"sentence\": ",
 		       first ? "" : ",", r->what, r->executor, r->duration,
 		       isfinite(r->error) ? r->error : 1e300, r->limit,
 		       r->ok ? "true" : "false");
@@ -515,12 +521,14 @@ static bool run_cases(const struct cli *cli, air_channel *ch)
 	trip = round_trip(ch);
 	failed += trip < 0;
 	if (cli->json)
-		printf("],\n  \"round_trip_ns\": %.0f, \"passed\": %u, \"failed\": %u}\n",
+		printf("],\n  \"round_trip_ns\": %.0f, \"passed\": %u, "
+		       "\"failed\": %u}\n",
 		       trip, n + 1 - failed, failed);
 	else if (trip < 0)
 		printf("\nround trip FAILED: %s\n", air_last_error());
 	else
-		printf("\nFastest round trip of an operator that does nothing: %.1f us.\n"
+		printf("\nFastest round trip of an operator that does nothing: "
+		       "%.1f us.\n"
 		       "%u passed, %u failed\n",
 		       trip / 1e3, n + 1 - failed, failed);
 	return !failed;
@@ -541,7 +549,8 @@ int cli_selftest(struct cli *cli, int argc, char **argv)
 		goto close;
 	}
 	if (cli->json)
-		printf("{\"version\": \"%s\", \"reached\": \"%s\",\n  \"cases\": [",
+		printf("{\"version\": \"%s\", \"reached\": \"%s\",\n  "
+		       "\"cases\": [",
 		       air_version(), cli_transport(dev));
 	else
 		explain(dev, ch);

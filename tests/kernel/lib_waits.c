@@ -34,13 +34,13 @@
 
 static int failed;
 
-#define EXPECT(cond)                                                       \
-	do {                                                               \
-		if (!(cond)) {                                             \
-			printf("line %d: %s (%s)\n", __LINE__, #cond,      \
-			       air_last_error());                          \
-			return 1;                                          \
-		}                                                          \
+#define EXPECT(cond)                                                           \
+	do {                                                                   \
+		if (!(cond)) {                                                 \
+			printf("line %d: %s (%s)\n", __LINE__, #cond,          \
+			       air_last_error());                              \
+			return 1;                                              \
+		}                                                              \
 	} while (0)
 
 struct user {
@@ -50,8 +50,7 @@ struct user {
 
 static int begin(struct user *u, uint64_t spin_ns)
 {
-	struct air_device_options o = { .size = sizeof(o),
-					.spin_ns = spin_ns };
+	struct air_device_options o = { .size = sizeof(o), .spin_ns = spin_ns };
 
 	EXPECT(air_open(AIRUNNER_DEVICE, &o, &u->dev) == AIR_OK);
 	EXPECT(air_channel_create(u->dev, NULL, &u->ch) == AIR_OK);
@@ -141,9 +140,10 @@ static int forbid(const int *syscalls, unsigned int n)
 	unsigned int at = 1;
 
 	for (unsigned int i = 0; i < n; i++) {
-		code[at++] = (struct sock_filter)BPF_JUMP(
-			BPF_JMP | BPF_JEQ | BPF_K, (unsigned int)syscalls[i],
-			0, 1);
+		code[at++] =
+			(struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+						     (unsigned int)syscalls[i],
+						     0, 1);
 		code[at++] = (struct sock_filter)BPF_STMT(
 			BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
 	}

@@ -181,7 +181,8 @@ void fake_start(struct fake *f, uint32_t order)
 	memset(f, 0, sizeof(*f));
 	fake = f;
 	assert_true(air_fork_watch());
-	assert_int_equal(air_device_open(&fake_ops, "", &device, &f->dev), AIR_OK);
+	assert_int_equal(air_device_open(&fake_ops, "", &device, &f->dev),
+			 AIR_OK);
 	assert_int_equal(air_channel_create(f->dev, &options, &ch), AIR_OK);
 	assert_ptr_equal(ch, f->ch);
 }

@@ -15,8 +15,8 @@
 #include "tests/unit/fake_worker.h"
 
 #define assert_sentence(part) assert_non_null(strstr(air_last_error(), part))
-#define assert_ok(call) assert_int_equal(call, AIR_OK)
-#define PAGE 4096u
+#define assert_ok(call)	      assert_int_equal(call, AIR_OK)
+#define PAGE		      4096u
 
 static struct fake f;
 
@@ -336,8 +336,8 @@ static void test_import_device_pointer(void **state)
 {
 	air_buffer *buf;
 
-	assert_ok(air_buffer_import(f.ch, (void *)0x7000, 100, AIR_DEVICE,
-				    &buf));
+	assert_ok(
+		air_buffer_import(f.ch, (void *)0x7000, 100, AIR_DEVICE, &buf));
 	assert_null(air_buffer_data(buf));
 	assert_int_equal(buf->device, 0x7000);
 	assert_ok(air_buffer_free(buf));
@@ -430,7 +430,8 @@ static void test_handles_go_round(void **state)
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, start, stop)
-#define T0(name) cmocka_unit_test_setup_teardown(name, start_without_cache, stop)
+#define T0(name)                                                               \
+	cmocka_unit_test_setup_teardown(name, start_without_cache, stop)
 
 int main(void)
 {

@@ -19,7 +19,7 @@
 #include "tests/unit/fake_worker.h"
 
 #define assert_sentence(part) assert_non_null(strstr(air_last_error(), part))
-#define assert_ok(call) assert_int_equal(call, AIR_OK)
+#define assert_ok(call)	      assert_int_equal(call, AIR_OK)
 
 static struct fake f;
 
@@ -205,7 +205,8 @@ static void test_failed_completion(void **state)
 	assert_int_equal(c.status, AIR_BAD_HANDLE);
 	assert_int_equal(c.detail, 2);
 	assert_sentence("execution of descriptor 77");
-	assert_sentence("operand 2 at offset 40 of handle 5, which is no buffer");
+	assert_sentence(
+		"operand 2 at offset 40 of handle 5, which is no buffer");
 	assert_sentence(air_status_string(AIR_BAD_HANDLE));
 }
 
@@ -539,13 +540,13 @@ static void test_create_arguments(void **state)
 	assert_int_equal(air_channel_create(NULL, NULL, &ch), AIR_BAD_ARGUMENT);
 	assert_int_equal(air_channel_create(f.dev, NULL, NULL),
 			 AIR_BAD_ARGUMENT);
-#define REFUSED(field, value, sentence)                                    \
-	do {                                                               \
-		o = (struct air_channel_options){ .size = sizeof(o) };     \
-		o.field = value;                                           \
-		assert_int_equal(air_channel_create(f.dev, &o, &ch),       \
-				 AIR_BAD_ARGUMENT);                        \
-		assert_sentence(sentence);                                 \
+#define REFUSED(field, value, sentence)                                        \
+	do {                                                                   \
+		o = (struct air_channel_options){ .size = sizeof(o) };         \
+		o.field = value;                                               \
+		assert_int_equal(air_channel_create(f.dev, &o, &ch),           \
+				 AIR_BAD_ARGUMENT);                            \
+		assert_sentence(sentence);                                     \
 	} while (0)
 	REFUSED(order, 17, "order is 17");
 	REFUSED(arena, 1023, "arena is 1023");
@@ -598,10 +599,10 @@ static int in_child(void)
 	int fd;
 
 	air_prepare_nop(&call);
-#define FORKED(n, call)                    \
-	do {                               \
-		if ((call) != AIR_FORKED)  \
-			return n;          \
+#define FORKED(n, call)                                                        \
+	do {                                                                   \
+		if ((call) != AIR_FORKED)                                      \
+			return n;                                              \
 	} while (0)
 	FORKED(1, air_submit(f.ch, &call, 1, NULL));
 	FORKED(2, air_poll(f.ch, 1, NULL));
@@ -646,7 +647,7 @@ static void test_fork(void **state)
 /* ------------------------------------------------------------ real threads */
 
 #define WAITERS 4
-#define ROUNDS 200
+#define ROUNDS	200
 
 struct crowd {
 	air_channel *ch;
@@ -747,8 +748,8 @@ static void test_each_is_delivered_once(void **state)
 		pthread_create(&thread, NULL, take_next, &d);
 		assert_ok(air_submit(d.ch, call, BATCH, &d.first));
 		for (air_token i = 0; i < BATCH; i++) {
-			air_status status = air_wait(d.ch, d.first + i,
-						     AIR_FOREVER, NULL);
+			air_status status =
+				air_wait(d.ch, d.first + i, AIR_FOREVER, NULL);
 
 			if (status == AIR_OK)
 				__atomic_fetch_add(&d.count[i], 1,

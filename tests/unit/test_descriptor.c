@@ -20,8 +20,8 @@
 #include "tests/unit/fake_worker.h"
 
 #define assert_sentence(part) assert_non_null(strstr(air_last_error(), part))
-#define assert_ok(call) assert_int_equal(call, AIR_OK)
-#define DIMS(...) ((const int64_t[]){ __VA_ARGS__ })
+#define assert_ok(call)	      assert_int_equal(call, AIR_OK)
+#define DIMS(...)	      ((const int64_t[]){ __VA_ARGS__ })
 
 /* --------------------------------------------- with a worker that is real */
 
@@ -31,7 +31,8 @@ static air_tensor x, y;
 
 static int open_real(void **state)
 {
-	struct air_device_options o = { .size = sizeof(o), .threads = 1,
+	struct air_device_options o = { .size = sizeof(o),
+					.threads = 1,
 					.executors = "cpu" };
 
 	assert_ok(air_open("inproc:", &o, &dev));
@@ -159,7 +160,8 @@ static void test_descriptor_of_another_operator(void **state)
 						AIR_NO_REF, AIR_NO_REF,
 						AIR_NO_REF),
 			 AIR_BAD_ARGUMENT);
-	assert_sentence("a descriptor of relu was given to a call of vector_add");
+	assert_sentence(
+		"a descriptor of relu was given to a call of vector_add");
 	assert_int_equal(air_execute_vector_add(d, AIR_NO_REF, AIR_NO_REF,
 						AIR_NO_REF, AIR_NO_REF, &token),
 			 AIR_BAD_ARGUMENT);
@@ -408,20 +410,20 @@ static void test_another_worker_gets_them(void **state)
 	first = d->id;
 	assert_int_equal(reply.made, 2);
 	f.ch->ring.ctrl->sq_epoch++;
-	assert_ok(air_execute_relu(d, AIR_NO_REF, AIR_NO_REF, AIR_NO_REF,
-				   NULL));
+	assert_ok(
+		air_execute_relu(d, AIR_NO_REF, AIR_NO_REF, AIR_NO_REF, NULL));
 	assert_int_equal(reply.made, 4);
 	assert_int_equal(d->id, first);
 	assert_int_equal(reply.last_id, e->id);
 	/* And no more than once. */
-	assert_ok(air_execute_relu(d, AIR_NO_REF, AIR_NO_REF, AIR_NO_REF,
-				   NULL));
+	assert_ok(
+		air_execute_relu(d, AIR_NO_REF, AIR_NO_REF, AIR_NO_REF, NULL));
 	assert_int_equal(reply.made, 4);
 	assert_ok(air_destroy_relu_descriptor(e));
 	fake_serve_all(&f);
 	f.ch->ring.ctrl->sq_epoch++;
-	assert_ok(air_execute_relu(d, AIR_NO_REF, AIR_NO_REF, AIR_NO_REF,
-				   NULL));
+	assert_ok(
+		air_execute_relu(d, AIR_NO_REF, AIR_NO_REF, AIR_NO_REF, NULL));
 	assert_int_equal(reply.made, 5);
 	assert_ok(air_destroy_relu_descriptor(d));
 }

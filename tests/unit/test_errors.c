@@ -19,15 +19,15 @@
 #define assert_sentence(part) assert_non_null(strstr(air_last_error(), part))
 
 static const air_status statuses[] = {
-	AIR_OK,		 AIR_PENDING,	   AIR_FULL,	     AIR_TIMEOUT,
-	AIR_CANCELED,	 AIR_BUSY,	   AIR_BAD_OPCODE,   AIR_BAD_FLAGS,
-	AIR_BAD_ID,	 AIR_BAD_HANDLE,   AIR_BAD_RANGE,    AIR_BAD_ALIGN,
-	AIR_BAD_RESERVED, AIR_BAD_TOKEN,   AIR_BAD_ARGUMENT, AIR_BAD_OPERATOR,
-	AIR_BAD_DTYPE,	 AIR_BAD_SHAPE,	   AIR_BAD_STRIDES,  AIR_BAD_ATTRIBUTE,
-	AIR_ALIASING,	 AIR_WORKSPACE,	   AIR_UNSUPPORTED,  AIR_NO_MEMORY,
-	AIR_NO_DEVICE,	 AIR_DEVICE_FAULT, AIR_DEVICE_LOST,  AIR_NO_WORKER,
-	AIR_WORKER_DIED, AIR_CHANNEL_DEAD, AIR_RESET,	     AIR_PERMISSION,
-	AIR_MEMLOCK,	 AIR_QUOTA,	   AIR_SYSTEM,	     AIR_FORKED,
+	AIR_OK,		  AIR_PENDING,	    AIR_FULL,	      AIR_TIMEOUT,
+	AIR_CANCELED,	  AIR_BUSY,	    AIR_BAD_OPCODE,   AIR_BAD_FLAGS,
+	AIR_BAD_ID,	  AIR_BAD_HANDLE,   AIR_BAD_RANGE,    AIR_BAD_ALIGN,
+	AIR_BAD_RESERVED, AIR_BAD_TOKEN,    AIR_BAD_ARGUMENT, AIR_BAD_OPERATOR,
+	AIR_BAD_DTYPE,	  AIR_BAD_SHAPE,    AIR_BAD_STRIDES,  AIR_BAD_ATTRIBUTE,
+	AIR_ALIASING,	  AIR_WORKSPACE,    AIR_UNSUPPORTED,  AIR_NO_MEMORY,
+	AIR_NO_DEVICE,	  AIR_DEVICE_FAULT, AIR_DEVICE_LOST,  AIR_NO_WORKER,
+	AIR_WORKER_DIED,  AIR_CHANNEL_DEAD, AIR_RESET,	      AIR_PERMISSION,
+	AIR_MEMLOCK,	  AIR_QUOTA,	    AIR_SYSTEM,	      AIR_FORKED,
 	AIR_ABI,
 };
 
@@ -42,8 +42,8 @@ static void test_each_status_has_its_sentence(void **state)
 		assert_true(strlen(s) > 5);
 		assert_string_not_equal(s, "unknown status");
 		for (unsigned int j = 0; j < i; j++)
-			assert_string_not_equal(
-				s, air_status_string(statuses[j]));
+			assert_string_not_equal(s,
+						air_status_string(statuses[j]));
 	}
 }
 
@@ -159,7 +159,8 @@ static void test_environment_names_the_device(void **state)
 static void test_caps(void **state)
 {
 	struct air_backend_caps caps = { .size = sizeof(caps) };
-	struct air_device_options o = { .size = sizeof(o), .threads = 1,
+	struct air_device_options o = { .size = sizeof(o),
+					.threads = 1,
 					.executors = "cpu" };
 	air_device *dev;
 

@@ -388,8 +388,8 @@ static void test_cancel(void **state)
 struct race {
 	struct memory m;
 	uint64_t rounds;
-	uint64_t published;	/* rounds the producer has begun */
-	uint64_t canceled;	/* rounds the canceler is done with */
+	uint64_t published; /* rounds the producer has begun */
+	uint64_t canceled;  /* rounds the canceler is done with */
 };
 
 static void *cancel_all(void *arg)
@@ -598,7 +598,7 @@ static void test_recover_forged_laps(void **state)
 /* --------------------------------------------------- several producers */
 
 #define PRODUCERS 3
-#define EACH 4000
+#define EACH	  4000
 
 struct crowd {
 	struct memory m;

@@ -14,12 +14,12 @@
 #include "tests/unit/fake_worker.h"
 
 #define assert_sentence(part) assert_non_null(strstr(air_last_error(), part))
-#define assert_ok(call) assert_int_equal(call, AIR_OK)
-#define DIMS(...) ((const int64_t[]){ __VA_ARGS__ })
-#define PERM(...) ((const uint32_t[]){ __VA_ARGS__ })
+#define assert_ok(call)	      assert_int_equal(call, AIR_OK)
+#define DIMS(...)	      ((const int64_t[]){ __VA_ARGS__ })
+#define PERM(...)	      ((const uint32_t[]){ __VA_ARGS__ })
 
 static struct fake f;
-static air_tensor t;	/* f32 [4, 6], elements numbered */
+static air_tensor t; /* f32 [4, 6], elements numbered */
 
 static int start(void **state)
 {
@@ -100,19 +100,17 @@ static void test_contiguity(void **state)
 {
 	air_tensor_desc d;
 
-	assert_ok(air_tensor_desc_init(&d, AIR_F32, 2, DIMS(4, 6),
-				       DIMS(7, 1)));
+	assert_ok(air_tensor_desc_init(&d, AIR_F32, 2, DIMS(4, 6), DIMS(7, 1)));
 	assert_false(air_tensor_desc_contiguous(&d));
 	/* The stride of a size-1 dimension has no meaning. */
 	assert_ok(air_tensor_desc_init(&d, AIR_F32, 3, DIMS(4, 1, 6),
 				       DIMS(6, 99, 1)));
 	assert_true(air_tensor_desc_contiguous(&d));
 	/* Nor has any of an empty tensor. */
-	assert_ok(air_tensor_desc_init(&d, AIR_F32, 2, DIMS(4, 0),
-				       DIMS(9, 9)));
+	assert_ok(air_tensor_desc_init(&d, AIR_F32, 2, DIMS(4, 0), DIMS(9, 9)));
 	assert_true(air_tensor_desc_contiguous(&d));
-	assert_ok(air_tensor_desc_init(&d, AIR_F32, 2, DIMS(4, 6),
-				       DIMS(-6, -1)));
+	assert_ok(
+		air_tensor_desc_init(&d, AIR_F32, 2, DIMS(4, 6), DIMS(-6, -1)));
 	assert_false(air_tensor_desc_contiguous(&d));
 }
 
@@ -125,8 +123,8 @@ static void test_extent(void **state)
 	air_tensor_desc_extent(&d, &below, &above);
 	assert_int_equal(below, 0);
 	assert_int_equal(above, 96);
-	assert_ok(air_tensor_desc_init(&d, AIR_F32, 2, DIMS(4, 6),
-				       DIMS(-10, 2)));
+	assert_ok(
+		air_tensor_desc_init(&d, AIR_F32, 2, DIMS(4, 6), DIMS(-10, 2)));
 	air_tensor_desc_extent(&d, &below, &above);
 	assert_int_equal(below, 3 * 10 * 4);
 	assert_int_equal(above, (5 * 2 + 1) * 4);
@@ -134,8 +132,8 @@ static void test_extent(void **state)
 	air_tensor_desc_extent(&d, &below, &above);
 	assert_int_equal(below, 0);
 	assert_int_equal(above, 0);
-	assert_ok(air_tensor_desc_init(&d, AIR_I8, 2, DIMS(1000, 6),
-				       DIMS(0, 1)));
+	assert_ok(
+		air_tensor_desc_init(&d, AIR_I8, 2, DIMS(1000, 6), DIMS(0, 1)));
 	air_tensor_desc_extent(&d, &below, &above);
 	assert_int_equal(above, 6);
 }
@@ -254,10 +252,12 @@ static void test_slice_refused(void **state)
 {
 	static const int64_t bad[][3] = {
 		/* start, n, step */
-		{ -1, 1, 1 },	 { 0, 5, 1 },  { 3, 2, 1 },
-		{ 0, 2, 4 },	 { 0, 2, -1 }, { 0, -1, 1 },
-		{ 5, 0, 1 },	 { 4, 1, 1 },  { 0, 2, 0 },
-		{ 0, INT64_MAX, INT64_MAX }, { 1, 2, INT64_MIN },
+		{ -1, 1, 1 },	     { 0, 5, 1 },
+		{ 3, 2, 1 },	     { 0, 2, 4 },
+		{ 0, 2, -1 },	     { 0, -1, 1 },
+		{ 5, 0, 1 },	     { 4, 1, 1 },
+		{ 0, 2, 0 },	     { 0, INT64_MAX, INT64_MAX },
+		{ 1, 2, INT64_MIN },
 	};
 	air_tensor v;
 

@@ -29,12 +29,12 @@
 #include "ops/worker/daemon/daemon.h"
 
 #define assert_sentence(part) assert_non_null(strstr(air_last_error(), part))
-#define assert_ok(call) assert_int_equal(call, AIR_OK)
-#define PATIENCE INT64_C(60000000000)
-#define N 100
+#define assert_ok(call)	      assert_int_equal(call, AIR_OK)
+#define PATIENCE	      INT64_C(60000000000)
+#define N		      100
 
-static char name[64];	/* "@..." */
-static char where[80];	/* "unix:@..." */
+static char name[64];  /* "@..." */
+static char where[80]; /* "unix:@..." */
 static pid_t daemon_pid;
 
 /* ------------------------------------------------------------- the daemon */
@@ -42,7 +42,8 @@ static pid_t daemon_pid;
 /* In a child: what airunnerd --listen does. */
 static void serve(void)
 {
-	struct air_unix_config config = { .path = name, .mode = 0600,
+	struct air_unix_config config = { .path = name,
+					  .mode = 0600,
 					  .group = -1 };
 	struct air_worker_config wc = { .threads = 1, .executors = "cpu" };
 	struct air_error e = { .text = "" };
@@ -97,7 +98,8 @@ static struct user u;
 
 static void begin(const char *device)
 {
-	struct air_device_options o = { .size = sizeof(o), .threads = 1,
+	struct air_device_options o = { .size = sizeof(o),
+					.threads = 1,
 					.executors = "cpu" };
 	const int64_t shape[] = { N };
 	float *x;
@@ -187,11 +189,9 @@ static void test_bad_operand(void **state)
 	struct air_completion c;
 	air_token token;
 
-	assert_ok(air_execute_vector_add(u.add, AIR_NO_REF,
-					 air_tensor_ref(&u.y),
-					 air_tensor_ref(&u.x),
-					 air_buffer_ref(u.x.buf, 1 << 20),
-					 &token));
+	assert_ok(air_execute_vector_add(
+		u.add, AIR_NO_REF, air_tensor_ref(&u.y), air_tensor_ref(&u.x),
+		air_buffer_ref(u.x.buf, 1 << 20), &token));
 	assert_int_equal(air_wait(u.ch, token, PATIENCE, &c), AIR_BAD_RANGE);
 	assert_int_equal(c.detail, 3);
 	assert_sentence("vector_add: b (operand 3)");
@@ -253,7 +253,7 @@ static void test_event_loop(void **state)
 }
 
 #define THREADS 4
-#define ROUNDS 100
+#define ROUNDS	100
 
 static void *wait_each(void *arg)
 {
@@ -289,8 +289,8 @@ static void test_import(void **state)
 	static float mine[N];
 	air_buffer *buf;
 	air_token token;
-	air_status status = air_buffer_import(u.ch, mine, sizeof(mine),
-					      AIR_HOST, &buf);
+	air_status status =
+		air_buffer_import(u.ch, mine, sizeof(mine), AIR_HOST, &buf);
 
 	if (air_device_transport(u.dev) != AIR_INPROC) {
 		assert_int_equal(status, AIR_UNSUPPORTED);
@@ -298,10 +298,9 @@ static void test_import(void **state)
 		return;
 	}
 	assert_int_equal(status, AIR_OK);
-	assert_ok(air_execute_vector_add(u.add, AIR_NO_REF,
-					 air_buffer_ref(buf, 0),
-					 air_tensor_ref(&u.x),
-					 air_tensor_ref(&u.x), &token));
+	assert_ok(air_execute_vector_add(
+		u.add, AIR_NO_REF, air_buffer_ref(buf, 0), air_tensor_ref(&u.x),
+		air_tensor_ref(&u.x), &token));
 	assert_ok(air_buffer_free(buf));
 	assert_ok(air_wait(u.ch, token, PATIENCE, NULL));
 	for (int i = 0; i < N; i++)
@@ -436,7 +435,7 @@ static void test_restarted_without_notice(void **state)
 }
 
 static uint32_t stop_now;
-static uint32_t counts[2];	/* run, died */
+static uint32_t counts[2]; /* run, died */
 
 static void *keep_going(void *arg)
 {
@@ -630,10 +629,14 @@ static void test_not_a_daemon(void **state)
 	unlink(path);
 }
 
-#define I(name) \
-	{ #name " in-process", name, start_inproc, stop, NULL }
-#define U(name) \
-	{ #name " through a socket", name, start_unix, stop, NULL }
+#define I(name)                                                                \
+	{                                                                      \
+#name " in-process", name, start_inproc, stop, NULL            \
+	}
+#define U(name)                                                                \
+	{                                                                      \
+#name " through a socket", name, start_unix, stop, NULL        \
+	}
 
 int main(void)
 {
