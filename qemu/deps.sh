@@ -16,13 +16,14 @@
 #	lint	make lint
 #	deb	make deb
 #	bench	make bench: peers to compare with
+#	devbox	a whole Debian machine to try the documentation on
 
 . "$(dirname "$0")/common.sh"
 
 packages() {
 	case $1 in
 	build)	echo gcc libc6-dev make pkg-config libopenblas0 liburing-dev ;;
-	test)	echo libcmocka-dev g++ python3 ;;
+	test)	echo libcmocka-dev g++ python3 python3-numpy ;;
 	module)	echo gcc libc6-dev make xz-utils libelf1 bzip2 ;;
 	qemu)	echo qemu-system-x86 busybox-static cpio procps ;;
 	debug)	echo flex bison bc libelf-dev libssl-dev perl xz-utils bzip2 \
@@ -31,6 +32,7 @@ packages() {
 	lint)	echo git shellcheck sparse coccinelle pahole perl gawk ;;
 	deb)	echo dpkg-dev debhelper dkms dh-dkms fakeroot ;;
 	bench)	echo libjansson-dev libdpdk-dev liburing-dev ;;
+	devbox)	echo debootstrap e2fsprogs ;;
 	*)	die "no group '$1' (see the top of this file)" ;;
 	esac
 }
