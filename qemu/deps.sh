@@ -30,7 +30,7 @@ packages() {
 		     cpio gcc libc6-dev make ;;
 	model)	echo spin gcc libc6-dev ;;
 	lint)	echo git shellcheck sparse coccinelle pahole perl gawk ;;
-	deb)	echo dpkg-dev debhelper dkms dh-dkms fakeroot ;;
+	deb)	echo dpkg ;;
 	bench)	echo libjansson-dev libdpdk-dev liburing-dev ;;
 	devbox)	echo debootstrap e2fsprogs ;;
 	*)	die "no group '$1' (see the top of this file)" ;;

@@ -88,6 +88,8 @@ make_image() {
 	echo "/dev/vda / ext4 defaults 0 1" |
 		run_as_root tee "$root/etc/fstab" >/dev/null
 	echo devbox | run_as_root tee "$root/etc/hostname" >/dev/null
+	echo "127.0.0.1 localhost devbox" |
+		run_as_root tee "$root/etc/hosts" >/dev/null
 	run_as_root sh -c "cp $root/boot/vmlinuz-* $image.vmlinuz &&
 		cp $root/boot/initrd.img-* $image.initrd &&
 		rm -rf $root/var/cache/apt/archives/*.deb &&
