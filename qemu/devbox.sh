@@ -102,7 +102,8 @@ make_image() {
 
 "$TOP/qemu/deps.sh" qemu
 mkdir -p "$CACHE"
-key=$( (echo "$packages"; service; start) | sha256sum | cut -c1-12)
+key=$( (echo "$packages"; declare -f make_image service start) |
+	sha256sum | cut -c1-12)
 image=$CACHE/devbox-$key
 with_lock devbox make_image "$image"
 
