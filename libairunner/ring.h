@@ -73,6 +73,57 @@ struct air_cqe {
 #define air_fence_acquire()	__atomic_thread_fence(__ATOMIC_ACQUIRE)
 #endif
 
+/*
+ * Two words at once where that is one instruction that moves (at least) whole
+ * words: aligned 16-byte accesses of x86-64 and AArch64. What a producer can
+ * have on its way to another processor is bounded by its store buffer, and half
+ * as many stores leave room for twice as many slots.
+ */
+#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(__CUDACC__) && \
+	!defined(AIR_TSAN)
+#define AIR_PAIRS
+typedef uint64_t air_pair __attribute__((vector_size(16), may_alias));
+
+static inline air_pair air_pair_of(uint64_t first, uint64_t second)
+{
+	air_pair p = { first, second };
+
+	return p;
+}
+
+/*
+ * Loaded one by one: the caller may have stored them so just now, and one load
+ * of two words cannot be served from two stores that are still on their way.
+ */
+static inline air_pair air_pair_at(const uint64_t *word)
+{
+	return air_pair_of(air_load(&word[0], RELAXED),
+			   air_load(&word[1], RELAXED));
+}
+
+static inline void air_pair_store(uint64_t *at, air_pair payload, uint8_t lap)
+{
+	uint64_t tag = airunner_word(0, lap);
+
+	*(volatile air_pair *)at =
+		(payload & air_pair_of(AIRUNNER_PAYLOAD_MASK,
+				       AIRUNNER_PAYLOAD_MASK)) |
+		air_pair_of(tag, tag);
+}
+
+/* Copy two payloads to @to; lap bits that are not @lap's go to *@differ. */
+static inline void air_pair_fetch(const uint64_t *from, uint64_t *to,
+				  uint8_t lap, air_pair *differ)
+{
+	air_pair p = *(const volatile air_pair *)from;
+	uint64_t tag = airunner_word(0, lap);
+
+	*differ |= p ^ air_pair_of(tag, tag);
+	p &= air_pair_of(AIRUNNER_PAYLOAD_MASK, AIRUNNER_PAYLOAD_MASK);
+	__builtin_memcpy(to, &p, sizeof(p));
+}
+#endif
+
 static inline void air_ring_init(struct air_ring *r, void *region,
 				 uint32_t order)
 {
@@ -137,13 +188,18 @@ static inline void air_ring_advance(struct air_ring *r, uint8_t *collected)
 {
 	__u64 head = air_load(&r->ctrl->cq_head, RELAXED);
 
-	while (air_load(&collected[air_ring_slot(r, head)], ACQUIRE) ==
-	       airunner_lap(head, r->order)) {
-		if (__atomic_compare_exchange_n(&r->ctrl->cq_head, &head,
-						head + 1, false,
-						__ATOMIC_RELEASE,
+	for (;;) {
+		__u64 next = head;
+
+		while (air_load(&collected[air_ring_slot(r, next)], ACQUIRE) ==
+		       airunner_lap(next, r->order))
+			next++;
+		if (next == head)
+			return;
+		if (__atomic_compare_exchange_n(&r->ctrl->cq_head, &head, next,
+						false, __ATOMIC_RELEASE,
 						__ATOMIC_RELAXED))
-			head++;
+			head = next;
 	}
 }
 
@@ -184,20 +240,34 @@ static inline bool air_ring_reserve(struct air_ring *r, uint8_t *collected,
 }
 
 /*
- * Publish the submission of a reserved @index. Reservations may be published
- * in any order; each must be, as the consumer takes them by index. Word 0 goes
- * last so that a consumer's first look at it mostly finds the rest in place.
+ * Publish the submission of a reserved @index: @word with @head in place of
+ * word 0. Reservations may be published in any order; each must be, as the
+ * consumer takes them by index. Word 0 goes last so that a consumer's first
+ * look at it mostly finds the rest in place.
  */
-static inline void air_ring_publish(struct air_ring *r, uint64_t index,
-				    const struct air_sqe *sqe)
+static inline void air_ring_publish_words(struct air_ring *r, uint64_t index,
+					  uint64_t head, const uint64_t *word)
 {
 	uint64_t *slot = r->sq + air_ring_slot(r, index) * AIRUNNER_SQE_WORDS;
 	uint8_t lap = airunner_lap(index, r->order);
 
 	air_fence_release();
-	for (int i = AIRUNNER_SQE_WORDS - 1; i >= 0; i--)
-		__atomic_store_n(&slot[i], airunner_word(sqe->word[i], lap),
+#ifdef AIR_PAIRS
+	for (int i = AIRUNNER_SQE_WORDS - 2; i > 0; i -= 2)
+		air_pair_store(&slot[i], air_pair_at(&word[i]), lap);
+	air_pair_store(slot, air_pair_of(head, word[1]), lap);
+#else
+	for (int i = AIRUNNER_SQE_WORDS - 1; i > 0; i--)
+		__atomic_store_n(&slot[i], airunner_word(word[i], lap),
 				 AIR_WORD_STORE);
+	__atomic_store_n(slot, airunner_word(head, lap), AIR_WORD_STORE);
+#endif
+}
+
+static inline void air_ring_publish(struct air_ring *r, uint64_t index,
+				    const struct air_sqe *sqe)
+{
+	air_ring_publish_words(r, index, sqe->word[0], sqe->word);
 }
 
 /*
@@ -265,20 +335,31 @@ static inline bool air_ring_completed(const struct air_ring *r, uint64_t index,
 	return true;
 }
 
+/*
+ * Mark a completion as copied. Its slot goes back to the producers with the
+ * next air_ring_advance(): whoever collects many marks them all first.
+ */
+static inline void air_ring_mark(struct air_ring *r, uint8_t *collected,
+				 uint64_t index)
+{
+	air_store(&collected[air_ring_slot(r, index)],
+		  airunner_lap(index, r->order), RELEASE);
+}
+
 /* Give the slot of a completion that has been copied back to the producers. */
 static inline void air_ring_collect(struct air_ring *r, uint8_t *collected,
 				    uint64_t index)
 {
-	air_store(&collected[air_ring_slot(r, index)],
-		  airunner_lap(index, r->order), RELEASE);
+	air_ring_mark(r, collected, index);
 	air_ring_advance(r, collected);
 }
 
 /* ------------------------------------------------------------- consumer */
 
 /*
- * Copy the submission of @index to *@sqe if it is all there. The slot is read
- * once: what is validated and used afterwards is the copy.
+ * Copy the submission of @index to *@sqe if it is all there; else *@sqe is not
+ * to be used. What is validated and used afterwards is the copy; the first
+ * look only saves reading the rest of a slot that is not there yet.
  */
 static inline bool air_ring_fetch(const struct air_ring *r, uint64_t index,
 				  struct air_sqe *sqe)
@@ -286,14 +367,26 @@ static inline bool air_ring_fetch(const struct air_ring *r, uint64_t index,
 	const uint64_t *slot =
 		r->sq + air_ring_slot(r, index) * AIRUNNER_SQE_WORDS;
 	uint8_t lap = airunner_lap(index, r->order);
+	uint64_t differ = 0;
 
+	if (airunner_word_lap(air_load(&slot[0], RELAXED)) != lap)
+		return false;
+#ifdef AIR_PAIRS
+	air_pair differing = { 0 };
+
+	for (int i = 0; i < AIRUNNER_SQE_WORDS; i += 2)
+		air_pair_fetch(&slot[i], &sqe->word[i], lap, &differing);
+	differ = differing[0] | differing[1];
+#else
 	for (int i = 0; i < AIRUNNER_SQE_WORDS; i++) {
 		uint64_t word = __atomic_load_n(&slot[i], AIR_WORD_LOAD);
 
-		if (airunner_word_lap(word) != lap)
-			return false;
+		differ |= word ^ airunner_word(0, lap);
 		sqe->word[i] = airunner_payload(word);
 	}
+#endif
+	if (airunner_word_lap(differ))
+		return false;
 	air_fence_acquire();
 	return true;
 }

@@ -50,36 +50,61 @@ void air_channel_detach(struct air_channel *ch, uint64_t index)
 	raise_mark(&ch->detached_end, index + 1);
 }
 
-static inline void put(struct air_channel *ch, const struct air_call *call,
-		       uint32_t slot_flags, uint64_t index)
+/*
+ * The words go from the caller's memory straight into the slot. A store to
+ * anywhere else would take a place in the store buffer, which bounds how many
+ * slots can be on their way to the worker's processor: hence no copy, and all
+ * that is rare out of line, where its registers are not saved for every call.
+ */
+static inline __attribute__((always_inline)) void
+place(struct air_channel *ch, const struct air_call *call, uint32_t slot_flags,
+      uint64_t index, const uint64_t *word)
 {
 	struct air_slot *slot = &ch->slots[air_ring_slot(&ch->ring, index)];
-	struct air_sqe sqe;
+	uint64_t head = word[0] |
+			(uint64_t)(call->flags & AIRUNNER_SQE_FLAGS) << 8 |
+			(uint64_t)call->timeout_ms << 16;
 
-	memcpy(sqe.word, call->word, sizeof(sqe.word));
-	sqe.word[0] |= (uint64_t)(call->flags & AIRUNNER_SQE_FLAGS) << 8 |
-		       (uint64_t)call->timeout_ms << 16;
-	if (unlikely(call->flags)) {
-		if (call->flags & AIR_CALL_DETACHED)
-			slot_flags |= AIR_SLOT_DETACHED;
-		if (call->flags & AIR_CALL_UNORDERED)
-			raise_mark(&ch->unordered_end, index + 1);
-	}
-	if (unlikely(slot_flags & AIR_SLOT_DETACHED))
-		air_channel_detach(ch, index);
-	if (unlikely(air_load(&ch->n_freed, RELAXED)) &&
-	    airunner_sqe_opcode(sqe.word[0]) == AIRUNNER_OP_EXEC) {
-		for (int i = AIRUNNER_WORD_OPERAND;
-		     i <= AIRUNNER_WORD_WORKSPACE; i++)
-			sqe.word[i] = without_freed(ch, sqe.word[i]);
-	}
 	/* Whoever sees the completion sees these: they precede the words. */
 	air_store(&slot->user_data, call->user_data, RELAXED);
 	air_store(&slot->meta,
-		  airunner_sqe_id(sqe.word[0]) | slot_flags |
+		  airunner_sqe_id(head) | slot_flags |
 			  (uint64_t)air_load(&ch->epoch, RELAXED) << 32,
 		  RELAXED);
-	air_ring_publish(&ch->ring, index, &sqe);
+	air_ring_publish_words(&ch->ring, index, head, word);
+}
+
+static __attribute__((noinline)) void put_rare(struct air_channel *ch,
+					       const struct air_call *call,
+					       uint32_t slot_flags,
+					       uint64_t index)
+{
+	uint64_t word[AIRUNNER_SQE_WORDS];
+
+	if (call->flags & AIR_CALL_DETACHED)
+		slot_flags |= AIR_SLOT_DETACHED;
+	if (call->flags & AIR_CALL_UNORDERED)
+		raise_mark(&ch->unordered_end, index + 1);
+	if (slot_flags & AIR_SLOT_DETACHED)
+		air_channel_detach(ch, index);
+	memcpy(word, call->word, sizeof(word));
+	if (air_load(&ch->n_freed, RELAXED) &&
+	    airunner_sqe_opcode(word[0]) == AIRUNNER_OP_EXEC) {
+		for (int i = AIRUNNER_WORD_OPERAND;
+		     i <= AIRUNNER_WORD_WORKSPACE; i++)
+			word[i] = without_freed(ch, word[i]);
+	}
+	place(ch, call, slot_flags, index, word);
+}
+
+static inline void put(struct air_channel *ch, const struct air_call *call,
+		       uint32_t slot_flags, uint64_t index)
+{
+	if (unlikely(call->flags | (slot_flags & AIR_SLOT_DETACHED) |
+		     air_load(&ch->n_freed, RELAXED)))
+		put_rare(ch, call, slot_flags, index);
+	else
+		place(ch, call, slot_flags, index, call->word);
 }
 
 static void wake(struct air_channel *ch)

@@ -72,7 +72,7 @@ void cpu_idle_channels(struct bench *b)
 	    !bench_wants(b, "idle_channels_10_rtt_ns") &&
 	    !bench_wants(b, "idle_channels_100_rtt_ns"))
 		return;
-	session_open(&x.s, 0, 0);
+	session_open(&x.s, 0, SPIN_NS);
 	air_prepare_nop(&x.nop);
 	for (x.channels = 10; x.channels <= MAX_CHANNELS; x.channels *= 10) {
 		const struct bench_contender c[] = {

@@ -126,7 +126,7 @@ void cpu_operators(struct bench *b)
 		snprintf(what, sizeof(what), "%u elements", n);
 		if (!bench_wants(b, name))
 			continue;
-		session_open(&x.s, 0, 0);
+		session_open(&x.s, 0, SPIN_NS);
 		adder_create(&x.add, x.s.ch, n);
 		plan_direct(&x);
 		for (int k = 0; k < IN_FLIGHT; k++)

@@ -196,7 +196,7 @@ void cpu_producers(struct bench *b, struct bench_partner *p)
 	if (!bench_wants(b, "producers_1_ns_per_op") &&
 	    !bench_wants(b, "producers_8_ns_per_op"))
 		return;
-	session_open(&s, ORDER, 0);
+	session_open(&s, ORDER, SPIN_NS);
 	for (unsigned int producers = 1; producers <= MAX_PRODUCERS;
 	     producers *= 2)
 		run(b, p, &s, producers);

@@ -147,7 +147,7 @@ void cpu_round_trip(struct bench *b, struct bench_partner *p)
 	if (!bench_wants(b, spec.name))
 		return;
 	x.partner = p;
-	session_open(&x.s, 0, 0);
+	session_open(&x.s, 0, SPIN_NS);
 	adder_create(&x.add, x.s.ch, 1);
 	air_prepare_nop(&x.nop);
 #ifdef HAVE_URING

@@ -150,7 +150,7 @@ void cpu_submit(struct bench *b, struct bench_partner *p)
 	if (!bench_wants(b, spec.name))
 		return;
 	x.partner = p;
-	session_open(&x.s, ORDER, 0);
+	session_open(&x.s, ORDER, SPIN_NS);
 	adder_create(&x.add, x.s.ch, 1);
 	for (unsigned int i = 0; i < BATCH; i++)
 		x.calls[i] = x.add.call;

@@ -16,9 +16,13 @@ struct session {
 /* Ends the program when @status is an error. */
 void bench_check(air_status status, const char *what);
 
+/* The library's default where there is more than one processor. */
+#define SPIN_NS 20000
+
 /*
  * "inproc:", its worker pinned to bench_cpu(1), the caller to bench_cpu(0).
- * @order: of the ring. @spin_ns: 0 for the library's default.
+ * @order: of the ring. @spin_ns: how long both sides poll before they sleep;
+ * the library cannot choose as it sees a pinned thread, so it is told.
  */
 void session_open(struct session *s, uint32_t order, uint64_t spin_ns);
 void session_close(struct session *s);

@@ -91,26 +91,31 @@ inline drain(me)
 	((buf_slot[me] == SLOT(i) + 1 && buf_mark[me] == LAP(i)) || \
 	 (buf_slot[me] != SLOT(i) + 1 && mark[SLOT(i)] == LAP(i)))
 
-/* air_ring_advance() */
-inline advance(me, h)
+/* air_ring_advance(): over all marks that it sees, then one exchange */
+inline advance(me, h, next)
 {
 	h = head;
+	next = h;
 	do
-	:: MARKED(me, h) ->
+	:: MARKED(me, next) -> next++
+	:: !MARKED(me, next) ->
 		atomic {
-			drain(me);
 			if
-			:: head == h -> h++; head = h
-			:: else -> h = head
+			:: next == h -> next = 0; break
+			:: else ->
+				drain(me);
+				if
+				:: head == h -> head = next; h = next
+				:: else -> h = head; next = h
+				fi
 			fi
 		}
-	:: else -> break
 	od
 }
 
 proctype producer(byte me)
 {
-	byte t, h, before;
+	byte t, h, next, before;
 	bit advanced;
 
 reserve:
@@ -139,7 +144,7 @@ reserve:
 			}
 #ifndef BUG_ADVANCE
 		:: t + 1 - h > ENTRIES && !advanced ->
-			advance(me, h);
+			advance(me, h, next);
 			atomic { advanced = 1; t = tail }
 		:: t + 1 - h > ENTRIES && advanced ->
 #else
@@ -236,7 +241,7 @@ inline claim(index)
 /* A waiter for whichever token it is given; one waiter a token. */
 proctype collector(byte me)
 {
-	byte i, h;
+	byte i, h, next;
 
 	do
 	:: atomic { gathered == TOTAL -> drain(me); break }
@@ -255,7 +260,7 @@ copy:
 			gathered++;
 			i = 0
 		}
-		advance(me, h);
+		advance(me, h, next);
 		h = 0
 	/* the store buffer may drain at any time */
 	:: atomic { buf_slot[me] > 0 -> drain(me) }
@@ -294,7 +299,7 @@ proctype canceler()
 }
 
 init {
-	byte h;
+	byte h, next;
 
 	atomic {
 		do
@@ -313,6 +318,6 @@ init {
 	}
 	/* When all is over nothing is left behind. */
 	_nr_pr == 1;
-	advance(PRODUCERS + COLLECTORS, h);
+	advance(PRODUCERS + COLLECTORS, h, next);
 	assert(tail == TOTAL && head == TOTAL && answered == TOTAL)
 }
