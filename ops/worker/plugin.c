@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Executors that are not built in: libairunner-<name>.so, looked for in
- * $AIRUNNER_PLUGIN_DIR (and then nowhere else), beside the file this code is
- * in (library or daemon), and where it was installed.
+ * $AIRUNNER_PLUGIN_DIR and then nowhere else; without that, relative to the
+ * file this code is in (PREFIX/lib/libairunner.so, PREFIX/bin/airunnerd, or a
+ * build folder), and in AIR_PLUGIN_DIR.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -60,6 +61,8 @@ static void own_dir(char *out, size_t size)
 const struct air_executor_ops *const *air_plugin_load(const char *name,
 						      struct air_error *e)
 {
+	static const char *const below[] = { "", "airunner/",
+					     "../lib/airunner/" };
 	const char *dir = secure_getenv("AIRUNNER_PLUGIN_DIR");
 	char own[512], path[640];
 
@@ -68,14 +71,17 @@ const struct air_executor_ops *const *air_plugin_load(const char *name,
 		return load(path, e);
 	}
 	own_dir(own, sizeof(own));
-	snprintf(path, sizeof(path), "%slibairunner-%s.so", own, name);
-	if (own[0] && !access(path, R_OK))
-		return load(path, e);
+	for (unsigned int i = 0; own[0] && i < 3; i++) {
+		snprintf(path, sizeof(path), "%s%slibairunner-%s.so", own,
+			 below[i], name);
+		if (!access(path, R_OK))
+			return load(path, e);
+	}
 	snprintf(path, sizeof(path), AIR_PLUGIN_DIR "/libairunner-%s.so", name);
 	if (!access(path, R_OK))
 		return load(path, e);
 	air_fail(e, AIR_NO_DEVICE,
-		 "libairunner-%s.so is neither in %s nor in " AIR_PLUGIN_DIR,
-		 name, own[0] ? own : "the program's directory");
+		 "libairunner-%s.so is neither beside %s nor in " AIR_PLUGIN_DIR,
+		 name, own[0] ? own : "the program");
 	return NULL;
 }

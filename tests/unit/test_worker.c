@@ -424,6 +424,29 @@ static void test_bad_configs(void **state)
 	assert_int_equal(air_worker_start(w, &e), AIR_BAD_ARGUMENT);
 	air_worker_destroy(w);
 
+	/* A plug-in that is asked for must be there; else it is no matter. */
+	setenv("AIRUNNER_PLUGIN_DIR", "/nonexistent", 1);
+	config.executors = "cpu,cuda";
+	assert_int_equal(air_worker_create(&config, &w, &e), AIR_OK);
+	assert_int_equal(air_worker_start(w, &e), AIR_NO_DEVICE);
+	assert_non_null(strstr(e.text, "/nonexistent/libairunner-cuda.so"));
+	air_worker_destroy(w);
+	w = worker_start(NULL, NULL);
+	assert_int_equal(air_worker_caps(w, AIR_EXEC_CUDA_LAUNCH, &caps),
+			 AIR_OK);
+	assert_int_equal(caps.present, 0);
+	assert_non_null(strstr(caps.name, "/nonexistent"));
+	worker_end(w);
+	unsetenv("AIRUNNER_PLUGIN_DIR");
+
+	/* The environment's list counts where the program gives none. */
+	setenv("AIRUNNER_EXECUTORS", "abacus", 1);
+	config.executors = NULL;
+	assert_int_equal(air_worker_create(&config, &w, &e), AIR_OK);
+	assert_int_equal(air_worker_start(w, &e), AIR_BAD_ARGUMENT);
+	air_worker_destroy(w);
+	unsetenv("AIRUNNER_EXECUTORS");
+
 	config.executors = "cpu";
 	w = worker_start(&config, NULL);
 	assert_int_equal(air_worker_caps(w, AIR_EXEC_CPU, &caps), AIR_OK);
