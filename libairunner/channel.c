@@ -89,6 +89,7 @@ static void free_channel(struct air_channel *ch)
 	pthread_mutex_destroy(&ch->error_lock);
 	pthread_mutex_destroy(&ch->answer_lock);
 	pthread_mutex_destroy(&ch->replay_lock);
+	air_ids_free(&ch->descriptor_ids);
 	free(ch->slots);
 	free(ch->collected);
 	free(ch->freed);

@@ -19,6 +19,7 @@
 #include "libairunner/buffer.h"
 #include "libairunner/cache.h"
 #include "libairunner/device.h"
+#include "libairunner/ids.h"
 #include "libairunner/ring.h"
 
 /* Nobody waits for it: the library collects it. */
@@ -92,7 +93,7 @@ struct air_channel {
 	struct air_list limbo;
 	struct air_list deferred;
 	struct air_list descriptors;
-	uint64_t next_id;
+	struct air_ids descriptor_ids;
 	struct air_cache_bins bins; /* dev->lock */
 
 	/* First failure of a detached call. */

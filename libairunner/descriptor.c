@@ -80,18 +80,24 @@ static void lose_record(struct air_channel *ch)
 	pthread_mutex_unlock(&ch->lock);
 }
 
-static uint32_t take_id(struct air_channel *ch)
+static air_status take_id(struct air_channel *ch, uint32_t *id)
 {
-	uint32_t id;
-
 	pthread_mutex_lock(&ch->lock);
-	do {
-		id = (uint32_t)(++ch->next_id & AIRUNNER_ID_MASK);
-		/* Ids come round after 2^24; until then none is in use. */
-	} while (!id || (ch->next_id > AIRUNNER_ID_MASK &&
-			 air_descriptor_find(ch, id)));
+	*id = air_ids_take(&ch->descriptor_ids);
 	pthread_mutex_unlock(&ch->lock);
-	return id;
+	if (*id)
+		return AIR_OK;
+	return air_error_set(
+		AIR_QUOTA,
+		"the channel has %u descriptors, as many as there can be",
+		AIR_IDS_MAX);
+}
+
+static void give_id(struct air_channel *ch, uint32_t id)
+{
+	pthread_mutex_lock(&ch->lock);
+	air_ids_give(&ch->descriptor_ids, id);
+	pthread_mutex_unlock(&ch->lock);
 }
 
 /* ------------------------------------------------------------ creation */
@@ -167,8 +173,13 @@ static air_status make_and_list(struct air_channel *ch,
 			if (status != AIR_OK)
 				return status;
 		}
-		d->id = take_id(ch);
+		status = take_id(ch, &d->id);
+		if (status != AIR_OK)
+			return status;
 		status = make(ch, d);
+		/* Where nobody answered, somebody may yet make it. */
+		if (status != AIR_OK && status != AIR_NO_WORKER)
+			give_id(ch, d->id);
 		if (status == AIR_WORKER_DIED)
 			continue;
 		if (status != AIR_OK)
@@ -389,7 +400,11 @@ const char *air_descriptor_name(const air_descriptor *d)
 
 static void destroy_submitted(struct air_deferred *deferred, uint64_t end)
 {
-	free(air_list_entry(deferred, struct air_descriptor, destroy));
+	struct air_descriptor *d =
+		air_list_entry(deferred, struct air_descriptor, destroy);
+
+	air_ids_give(&d->ch->descriptor_ids, d->id);
+	free(d);
 }
 
 air_status air_descriptor_destroy(air_descriptor *d, enum air_op_id op)

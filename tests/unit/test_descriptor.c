@@ -471,6 +471,35 @@ static void test_bad_id_of_a_new_worker(void **state)
 	assert_ok(air_destroy_relu_descriptor(d));
 }
 
+/* More in a channel's life than a worker has numbers for. */
+static void test_ids_come_back(void **state)
+{
+	air_descriptor *kept;
+
+	reset_reply();
+	kept = create();
+	for (int i = 0; i < AIR_IDS_MAX + 10; i++) {
+		air_descriptor *d = create();
+
+		assert_int_equal(d->id, kept->id + 1);
+		assert_ok(air_destroy_relu_descriptor(d));
+		fake_serve_all(&f);
+	}
+	assert_ok(air_destroy_relu_descriptor(kept));
+}
+
+static void test_ids_run_out(void **state)
+{
+	struct air_ids ids = { .map = NULL };
+
+	for (uint32_t i = 1; i <= AIR_IDS_MAX; i++)
+		assert_int_equal(air_ids_take(&ids), i);
+	assert_int_equal(air_ids_take(&ids), 0);
+	air_ids_give(&ids, 4711);
+	assert_int_equal(air_ids_take(&ids), 4711);
+	air_ids_free(&ids);
+}
+
 static void die(struct fake *fake)
 {
 	fake->dead = true;
@@ -507,6 +536,8 @@ int main(void)
 		T(test_another_worker_gets_them),
 		T(test_another_worker_refuses_one),
 		T(test_bad_id_of_a_new_worker),
+		T(test_ids_come_back),
+		cmocka_unit_test(test_ids_run_out),
 		T(test_creation_when_the_worker_dies),
 	};
 
