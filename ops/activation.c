@@ -5,12 +5,12 @@
 
 #include "ops/math.h"
 
-#define DEFINE(name, fn)                                     \
-	AIR_INLINE void name(float *y, uint64_t n)           \
-	{                                                    \
-		for (uint64_t i = 0; i < n; i++)             \
-			y[i] = fn(y[i]);                     \
-	}                                                    \
+#define DEFINE(name, fn)                           \
+	AIR_INLINE void name(float *y, uint64_t n) \
+	{                                          \
+		for (uint64_t i = 0; i < n; i++)   \
+			y[i] = fn(y[i]);           \
+	}                                          \
 	AIR_VERSIONS(name, (float *y, uint64_t n), (y, n))
 
 DEFINE(relu, air_reluf)

@@ -18,29 +18,29 @@
 	{                                                                     \
 		return air_descriptor_workspace(d, AIR_OP_##name, bytes);     \
 	}                                                                     \
-                                                                              \
+\
 	air_status air_prepare_##name(const air_descriptor *d,                \
 				      struct air_call *call,                  \
 				      air_ref workspace, refs)                \
 	{                                                                     \
 		const air_ref r[] = { __VA_ARGS__ };                          \
-                                                                              \
+\
 		return air_descriptor_prepare(d, AIR_OP_##name, call,         \
 					      workspace, r,                   \
 					      sizeof(r) / sizeof(r[0]));      \
 	}                                                                     \
-                                                                              \
+\
 	air_status air_execute_##name(const air_descriptor *d,                \
 				      air_ref workspace, refs,                \
 				      air_token *token)                       \
 	{                                                                     \
 		const air_ref r[] = { __VA_ARGS__ };                          \
-                                                                              \
+\
 		return air_descriptor_execute(d, AIR_OP_##name, workspace, r, \
 					      sizeof(r) / sizeof(r[0]),       \
 					      token);                         \
 	}                                                                     \
-                                                                              \
+\
 	air_status air_destroy_##name##_descriptor(air_descriptor *d)         \
 	{                                                                     \
 		return air_descriptor_destroy(d, AIR_OP_##name);              \

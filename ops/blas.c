@@ -88,7 +88,7 @@ typedef float lanes __attribute__((vector_size(64), aligned(4), may_alias));
 #define LANES 16
 #define PANEL (2 * LANES)
 #define DEPTH 128
-#define ROWS 4
+#define ROWS  4
 
 struct panel {
 	const struct air_sgemm *g;
@@ -180,12 +180,12 @@ static void panels(void *arg, uint64_t begin, uint64_t end)
 
 				/* Beyond the last row, the last once more. */
 				for (int64_t r = 0; r < ROWS; r++) {
-					int64_t row = i + r < g->m ? i + r :
-								     g->m - 1;
+					int64_t row =
+						i + r < g->m ? i + r : g->m - 1;
 
-					from[r] = g->a + p.k0 * step +
-						  row * (g->trans_a ? 1 :
-								      g->lda);
+					from[r] =
+						g->a + p.k0 * step +
+						row * (g->trans_a ? 1 : g->lda);
 				}
 				AIR_BEST(multiply_panel)(&p, from, step, sum);
 				add_rows(&p, i, sum);

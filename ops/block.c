@@ -10,45 +10,46 @@
 #define STORE_ARGS   (dst, stride, src, n)
 
 /* Repeated and contiguous elements are worth loops of their own. */
-#define DEFINE_LOAD(name, type, convert)                                         \
-	AIR_INLINE void name LOAD_PARAMS                                         \
-	{                                                                        \
-		if (stride == (int64_t)sizeof(type)) {                           \
-			const type *x = src;                                     \
-                                                                                 \
-			for (uint64_t i = 0; i < n; i++)                         \
-				dst[i] = convert(x[i]);                          \
-		} else if (!stride) {                                            \
-			float v = n ? convert(*(const type *)src) : 0;           \
-                                                                                 \
-			for (uint64_t i = 0; i < n; i++)                         \
-				dst[i] = v;                                      \
-		} else {                                                         \
-			const char *x = src;                                     \
-                                                                                 \
-			for (uint64_t i = 0; i < n; i++)                         \
-				dst[i] = convert(*(                              \
-					const type *)(x + (int64_t)i * stride)); \
-		}                                                                \
-	}                                                                        \
-	AIR_VERSIONS(name, LOAD_PARAMS, LOAD_ARGS)
-
-#define DEFINE_STORE(name, type, convert)                                      \
-	AIR_INLINE void name STORE_PARAMS                                      \
+#define DEFINE_LOAD(name, type, convert)                                       \
+	AIR_INLINE void name LOAD_PARAMS                                       \
 	{                                                                      \
 		if (stride == (int64_t)sizeof(type)) {                         \
-			type *y = dst;                                         \
-                                                                               \
+			const type *x = src;                                   \
+\
 			for (uint64_t i = 0; i < n; i++)                       \
-				y[i] = convert(src[i]);                        \
+				dst[i] = convert(x[i]);                        \
+		} else if (!stride) {                                          \
+			float v = n ? convert(*(const type *)src) : 0;         \
+\
+			for (uint64_t i = 0; i < n; i++)                       \
+				dst[i] = v;                                    \
 		} else {                                                       \
-			char *y = dst;                                         \
-                                                                               \
+			const char *x = src;                                   \
+\
 			for (uint64_t i = 0; i < n; i++)                       \
-				*(type *)(y + (int64_t)i * stride) =           \
-					convert(src[i]);                       \
+				dst[i] = convert(                              \
+					*(const type *)(x +                    \
+							(int64_t)i * stride)); \
 		}                                                              \
 	}                                                                      \
+	AIR_VERSIONS(name, LOAD_PARAMS, LOAD_ARGS)
+
+#define DEFINE_STORE(name, type, convert)                            \
+	AIR_INLINE void name STORE_PARAMS                            \
+	{                                                            \
+		if (stride == (int64_t)sizeof(type)) {               \
+			type *y = dst;                               \
+\
+			for (uint64_t i = 0; i < n; i++)             \
+				y[i] = convert(src[i]);              \
+		} else {                                             \
+			char *y = dst;                               \
+\
+			for (uint64_t i = 0; i < n; i++)             \
+				*(type *)(y + (int64_t)i * stride) = \
+					convert(src[i]);             \
+		}                                                    \
+	}                                                            \
 	AIR_VERSIONS(name, STORE_PARAMS, STORE_ARGS)
 
 #define SAME(v) (v)

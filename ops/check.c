@@ -37,10 +37,9 @@ air_status air_check_dtype_as(const struct air_op *op,
 	if (d->tensor[i].dtype == d->tensor[j].dtype)
 		return AIR_OK;
 	return air_fail(e, AIR_BAD_DTYPE,
-			"%s: operand %s: dtype %s differs from %s's %s; they must be equal",
-			op->name, op->operand[i],
-			air_elem_name(d->tensor[i].dtype), op->operand[j],
-			air_elem_name(d->tensor[j].dtype));
+		"%s: operand %s: dtype %s differs from %s's %s; they must be equal",
+		op->name, op->operand[i], air_elem_name(d->tensor[i].dtype),
+		op->operand[j], air_elem_name(d->tensor[j].dtype));
 }
 
 air_status air_check_shape_as(const struct air_op *op,
@@ -53,10 +52,10 @@ air_status air_check_shape_as(const struct air_op *op,
 	if (air_tensor_same_shape(a, b))
 		return AIR_OK;
 	return air_fail(e, AIR_BAD_SHAPE,
-			"%s: operand %s: shape %s differs from %s's %s; they must be equal",
-			op->name, op->operand[i],
-			air_shape_string(sa, a->shape, a->ndim), op->operand[j],
-			air_shape_string(sb, b->shape, b->ndim));
+		"%s: operand %s: shape %s differs from %s's %s; they must be equal",
+		op->name, op->operand[i],
+		air_shape_string(sa, a->shape, a->ndim), op->operand[j],
+		air_shape_string(sb, b->shape, b->ndim));
 }
 
 air_status air_check_ndim(const struct air_op *op,
@@ -69,17 +68,16 @@ air_status air_check_ndim(const struct air_op *op,
 		return AIR_OK;
 	if (min == max)
 		return air_fail(e, AIR_BAD_SHAPE,
-				"%s: operand %s: %u dimensions; it must have %u",
-				op->name, op->operand[i], n, min);
+			"%s: operand %s: %u dimensions; it must have %u",
+			op->name, op->operand[i], n, min);
 	return air_fail(e, AIR_BAD_SHAPE,
 			"%s: operand %s: %u dimensions; it must have %u to %u",
 			op->name, op->operand[i], n, min, max);
 }
 
-air_status air_check_dim(const struct air_op *op,
-			 const struct airunner_desc *d, uint32_t i,
-			 uint32_t dim, int64_t want, const char *what,
-			 struct air_error *e)
+air_status air_check_dim(const struct air_op *op, const struct airunner_desc *d,
+			 uint32_t i, uint32_t dim, int64_t want,
+			 const char *what, struct air_error *e)
 {
 	const struct airunner_tensor *t = &d->tensor[i];
 	char shape[AIR_SHAPE_STRING];
@@ -87,15 +85,14 @@ air_status air_check_dim(const struct air_op *op,
 	if (t->shape[dim] == want)
 		return AIR_OK;
 	return air_fail(e, AIR_BAD_SHAPE,
-			"%s: operand %s: dimension %u of shape %s must be %lld (%s)",
-			op->name, op->operand[i], dim,
-			air_shape_string(shape, t->shape, t->ndim),
-			(long long)want, what);
+		"%s: operand %s: dimension %u of shape %s must be %lld (%s)",
+		op->name, op->operand[i], dim,
+		air_shape_string(shape, t->shape, t->ndim), (long long)want,
+		what);
 }
 
-air_status air_check_int(const struct air_op *op,
-			 const struct airunner_desc *d, uint32_t i,
-			 const char *what, int64_t min, int64_t max,
+air_status air_check_int(const struct air_op *op, const struct airunner_desc *d,
+			 uint32_t i, const char *what, int64_t min, int64_t max,
 			 struct air_error *e)
 {
 	int64_t v = (int64_t)d->attr[i];

@@ -25,14 +25,12 @@ air_status air_check_ndim(const struct air_op *op,
 			  const struct airunner_desc *d, uint32_t i,
 			  uint32_t min, uint32_t max, struct air_error *e);
 /* Dimension @dim of operand @i is @want, which is @what. */
-air_status air_check_dim(const struct air_op *op,
-			 const struct airunner_desc *d, uint32_t i,
-			 uint32_t dim, int64_t want, const char *what,
-			 struct air_error *e);
+air_status air_check_dim(const struct air_op *op, const struct airunner_desc *d,
+			 uint32_t i, uint32_t dim, int64_t want,
+			 const char *what, struct air_error *e);
 /* Attribute @i, called @what, is an integer from @min to @max. */
-air_status air_check_int(const struct air_op *op,
-			 const struct airunner_desc *d, uint32_t i,
-			 const char *what, int64_t min, int64_t max,
+air_status air_check_int(const struct air_op *op, const struct airunner_desc *d,
+			 uint32_t i, const char *what, int64_t min, int64_t max,
 			 struct air_error *e);
 /* Attribute @i, called @what, is a finite number and not negative. */
 air_status air_check_epsilon(const struct air_op *op,

@@ -32,7 +32,8 @@ static void row(void *arg, char *const *p, uint64_t n)
 		uint64_t m = n - at < AIR_BLOCK ? n - at : AIR_BLOCK;
 		float *y = air_vec_target(&v[0], p[0], at, ty);
 
-		/* What repeats along the row was loaded with its first block. */
+		/* What repeats along the row was loaded with its first block.
+		 */
 		if (!at || v[1].stride)
 			a = air_vec_load(&v[1], p[1], at, m, ta);
 		if (plan->it.n == 3 && (!at || v[2].stride))
@@ -95,8 +96,8 @@ air_status air_ew_plan(const struct airunner_desc *d, air_ew_fn kernel,
 	for (uint32_t i = 0; i < d->n_tensors; i++) {
 		air_vec_init(&plan->vec[i], t[i]->dtype,
 			     plan->it.stride[i][plan->it.ndim - 1]);
-		plan->flat = plan->flat && plan->vec[i].direct &&
-			     !plan->it.base[i];
+		plan->flat =
+			plan->flat && plan->vec[i].direct && !plan->it.base[i];
 	}
 	plan->base.run = run;
 	plan->base.destroy = destroy;

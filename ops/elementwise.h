@@ -25,11 +25,11 @@
 	(float *y, const float *a, const float *b, uint64_t n, float param)
 #define AIR_EW_ARGS (y, a, b, n, param)
 
-typedef void (*air_ew_fn) AIR_EW_PARAMS;
+typedef void(*air_ew_fn) AIR_EW_PARAMS;
 
 /* How many elements are worth waking another thread. */
 #define AIR_EW_CHEAP 131072
-#define AIR_EW_DEAR 16384
+#define AIR_EW_DEAR  16384
 
 air_status air_ew_plan(const struct airunner_desc *d, air_ew_fn kernel,
 		       float param, uint64_t grain, struct air_cpu_plan **out,

@@ -40,8 +40,8 @@ void air_pack_matrix(const void *source, float *dst, int64_t r0, int64_t rows,
 	const struct air_matrix *m = source;
 
 	for (int64_t r = 0; r < rows; r++)
-		m->load(dst + r * cols,
-			m->at + (r0 + r) * m->row + c0 * m->col, m->col, cols);
+		m->load(dst + r * cols, m->at + (r0 + r) * m->row + c0 * m->col,
+			m->col, cols);
 }
 
 struct pack {
@@ -89,9 +89,15 @@ static void tile(const struct air_gemm *g, float *workspace,
 	float *b = a + area(rows, least(g->k, TILE_K));
 	float *acc = b + area(least(g->k, TILE_K), cols);
 	struct finish f = { g, acc, i0, j0, cols };
-	struct air_sgemm s = { .m = rows, .n = cols, .alpha = g->alpha,
-			       .trans_a = g->trans_a, .trans_b = g->trans_b,
-			       .a = a, .b = b, .c = acc, .ldc = cols };
+	struct air_sgemm s = { .m = rows,
+			       .n = cols,
+			       .alpha = g->alpha,
+			       .trans_a = g->trans_a,
+			       .trans_b = g->trans_b,
+			       .a = a,
+			       .b = b,
+			       .c = acc,
+			       .ldc = cols };
 	int64_t k0 = 0;
 
 	do {

@@ -53,8 +53,7 @@ struct air_op {
 	uint32_t n_attrs;
 	uint32_t in_place;
 	const char *operand[AIRUNNER_MAX_TENSORS];
-	air_status (*check)(const struct airunner_desc *d,
-			    struct air_error *e);
+	air_status (*check)(const struct airunner_desc *d, struct air_error *e);
 	uint64_t (*cpu_workspace)(const struct airunner_desc *d);
 	air_status (*cpu_plan)(const struct airunner_desc *d,
 			       struct air_cpu_plan **out, struct air_error *e);

@@ -31,8 +31,8 @@ static air_status check_tensors(const struct air_op *op,
 		if (i >= d->n_tensors) {
 			if (!all_zero(t, sizeof(*t)))
 				return air_fail(e, AIR_BAD_RESERVED,
-						"%s: tensor %u beyond its %u operands must be zero",
-						op->name, i, d->n_tensors);
+					"%s: tensor %u beyond its %u operands must be zero",
+					op->name, i, d->n_tensors);
 			continue;
 		}
 		if (!t->dtype) {
@@ -42,8 +42,8 @@ static air_status check_tensors(const struct air_op *op,
 						op->name, op->operand[i]);
 			if (!all_zero(t, sizeof(*t)))
 				return air_fail(e, AIR_BAD_RESERVED,
-						"%s: operand %s: has no dtype; then all of it must be zero",
-						op->name, op->operand[i]);
+					"%s: operand %s: has no dtype; then all of it must be zero",
+					op->name, op->operand[i]);
 			continue;
 		}
 		st = air_tensor_check(t, op->name, op->operand[i], e);
@@ -52,8 +52,8 @@ static air_status check_tensors(const struct air_op *op,
 	}
 	if (!air_tensor_distinct(&d->tensor[0]))
 		return air_fail(e, AIR_BAD_STRIDES,
-				"%s: operand %s: elements of an output must not share memory (a stride of 0, or too small)",
-				op->name, op->operand[0]);
+			"%s: operand %s: elements of an output must not share memory (a stride of 0, or too small)",
+			op->name, op->operand[0]);
 	return AIR_OK;
 }
 
@@ -99,8 +99,8 @@ air_status air_plan_init(struct air_plan *plan,
 				d->executor);
 	if (!all_zero(d->resv, sizeof(d->resv)))
 		return air_fail(e, AIR_BAD_RESERVED,
-				"%s: reserved words of the descriptor must be zero",
-				op->name);
+			"%s: reserved words of the descriptor must be zero",
+			op->name);
 	for (uint32_t i = op->n_attrs; i < AIRUNNER_MAX_ATTRS; i++)
 		if (d->attr[i])
 			return air_fail(e, AIR_BAD_ATTRIBUTE,
@@ -129,8 +129,8 @@ static air_status bind_operand(const struct air_extent *x, uint64_t ref,
 
 	*addr = 0;
 	if (!x->present)
-		return ref && ref != AIRUNNER_REF_NONE ? AIR_BAD_RESERVED :
-							 AIR_OK;
+		return ref && ref != AIRUNNER_REF_NONE ? AIR_BAD_RESERVED
+						       : AIR_OK;
 	if (ref == AIRUNNER_REF_NONE)
 		return x->above ? AIR_BAD_HANDLE : AIR_OK;
 	if (!find(arg, airunner_ref_handle(ref), &span))

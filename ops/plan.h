@@ -30,7 +30,7 @@ struct air_plan {
 	const struct air_op *op;
 	struct airunner_desc desc;
 	struct air_extent extent[AIRUNNER_MAX_TENSORS];
-	uint64_t workspace;	/* bytes; the executor may raise it */
+	uint64_t workspace; /* bytes; the executor may raise it */
 	/* bit i: operand 0 and i have the same dtype, shape and strides */
 	uint32_t same_layout;
 };
@@ -41,8 +41,7 @@ struct air_plan {
  * air_tensor_check(), and the elements of its output are distinct.
  */
 air_status air_plan_init(struct air_plan *plan,
-			 const struct airunner_desc *desc,
-			 struct air_error *e);
+			 const struct airunner_desc *desc, struct air_error *e);
 
 /* Workspaces begin at a multiple of this. */
 #define AIR_WORKSPACE_ALIGN 64
@@ -69,11 +68,9 @@ struct air_span {
  * the plan has no operand, 0 will do as well. A workspace that the plan does
  * not need is not looked at. Addresses of spans must not wrap.
  */
-air_status air_plan_bind(const struct air_plan *plan,
-			 const uint64_t word[AIRUNNER_SQE_WORDS],
-			 bool (*find)(void *arg, uint32_t handle,
-				      struct air_span *span),
-			 void *arg, uint64_t addr[AIRUNNER_MAX_TENSORS + 1],
-			 uint32_t *operand);
+air_status air_plan_bind(
+	const struct air_plan *plan, const uint64_t word[AIRUNNER_SQE_WORDS],
+	bool (*find)(void *arg, uint32_t handle, struct air_span *span),
+	void *arg, uint64_t addr[AIRUNNER_MAX_TENSORS + 1], uint32_t *operand);
 
 #endif /* AIR_PLAN_H */

@@ -180,7 +180,8 @@ void air_pool_for(struct air_pool *pool, uint64_t n, uint64_t grain,
 
 	if (!grain)
 		grain = 1;
-	if (threads == 1 || n / grain < 2 || pthread_mutex_trylock(&pool->busy)) {
+	if (threads == 1 || n / grain < 2 ||
+	    pthread_mutex_trylock(&pool->busy)) {
 		if (n)
 			fn(arg, 0, n);
 		return;

@@ -38,9 +38,9 @@ air_status air_reduce_check(const struct air_op *op,
 
 	if (mask & AIR_REDUCE_BAD_AXIS)
 		return air_fail(e, AIR_BAD_ATTRIBUTE,
-				"%s: axis %d is not one of x's %u dimensions (%d to %d), or is named twice",
-				op->name, (int32_t)(uint32_t)mask, x->ndim,
-				-(int)x->ndim, (int)x->ndim - 1);
+			"%s: axis %d is not one of x's %u dimensions (%d to %d), or is named twice",
+			op->name, (int32_t)(uint32_t)mask, x->ndim,
+			-(int)x->ndim, (int)x->ndim - 1);
 	if (mask >> x->ndim)
 		return air_fail(e, AIR_BAD_ATTRIBUTE,
 				"%s: axes are 0x%llx; x has %u dimensions",

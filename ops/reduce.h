@@ -29,8 +29,7 @@ uint64_t air_reduce_axes(const int32_t *axes, uint32_t n_axes,
 
 /* Everything but dtypes. */
 air_status air_reduce_check(const struct air_op *op,
-			    const struct airunner_desc *d,
-			    struct air_error *e);
+			    const struct airunner_desc *d, struct air_error *e);
 
 /* Elements of x that go into one of y. */
 int64_t air_reduce_count(const struct airunner_desc *d);

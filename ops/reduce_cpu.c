@@ -201,7 +201,8 @@ static void run_pieces(struct job *job, struct air_pool *pool)
 	air_pool_for(pool, plan->pieces, 1, pieces, job);
 	for (uint64_t i = 1; i < plan->pieces; i++)
 		for (uint64_t k = 0; k < n; k++)
-			plan->reducer->combine(&partial[k], &partial[i * n + k]);
+			plan->reducer->combine(&partial[k],
+					       &partial[i * n + k]);
 	for (uint64_t b = 0; b < n;) {
 		uint64_t end = group_end(plan, b, n);
 

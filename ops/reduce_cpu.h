@@ -51,32 +51,32 @@ air_status air_reduce_plan(const struct airunner_desc *d,
 			   struct air_cpu_plan **out, struct air_error *e);
 
 /* row() and columns() for an integer type; @fold(a, v) is an expression. */
-#define AIR_REDUCE_INT(name, type, fold)                                     \
-	static void name##_row(union air_acc *a,                             \
+#define AIR_REDUCE_INT(name, type, fold)                                      \
+	static void name##_row(union air_acc *a,                              \
 			       const struct air_reduce_in *in, const char *p, \
-			       uint64_t n)                                   \
-	{                                                                    \
-		int64_t acc = a->i;                                          \
-                                                                             \
-		for (uint64_t i = 0; i < n; i++) {                           \
-			acc = fold(acc, *(const type *)p);                   \
-			p += in->along.stride;                               \
-		}                                                            \
-		a->i = acc;                                                  \
-	}                                                                    \
-                                                                             \
-	static void name##_columns(union air_acc *a,                         \
-				   const struct air_reduce_in *in,           \
-				   const char *p, uint64_t rows, uint64_t n) \
-	{                                                                    \
-		for (uint64_t r = 0; r < rows; r++) {                        \
-			const char *q = p + (int64_t)r * in->along.stride;   \
-                                                                             \
-			for (uint64_t i = 0; i < n; i++) {                   \
-				a[i].i = fold(a[i].i, *(const type *)q);     \
-				q += in->across.stride;                      \
-			}                                                    \
-		}                                                            \
+			       uint64_t n)                                    \
+	{                                                                     \
+		int64_t acc = a->i;                                           \
+\
+		for (uint64_t i = 0; i < n; i++) {                            \
+			acc = fold(acc, *(const type *)p);                    \
+			p += in->along.stride;                                \
+		}                                                             \
+		a->i = acc;                                                   \
+	}                                                                     \
+\
+	static void name##_columns(union air_acc *a,                          \
+				   const struct air_reduce_in *in,            \
+				   const char *p, uint64_t rows, uint64_t n)  \
+	{                                                                     \
+		for (uint64_t r = 0; r < rows; r++) {                         \
+			const char *q = p + (int64_t)r * in->along.stride;    \
+\
+			for (uint64_t i = 0; i < n; i++) {                    \
+				a[i].i = fold(a[i].i, *(const type *)q);      \
+				q += in->across.stride;                       \
+			}                                                     \
+		}                                                             \
 	}
 
 #endif /* AIR_REDUCE_CPU_H */

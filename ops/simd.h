@@ -42,35 +42,40 @@ const char *air_isa_name(enum air_isa isa);
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define AIR_AVX2 __attribute__((target("avx2,fma,f16c,bmi,bmi2")))
-#define AIR_AVX512                                                           \
-	__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma," \
-			      "f16c,bmi,bmi2,prefer-vector-width=512")))
-#define AIR_VERSIONS(name, params, args)                          \
-	static void name##_base params                            \
-	{                                                         \
-		name args;                                        \
-	}                                                         \
-	AIR_AVX2 static void name##_avx2 params                   \
-	{                                                         \
-		name args;                                        \
-	}                                                         \
-	AIR_AVX512 static void name##_avx512 params               \
-	{                                                         \
-		name args;                                        \
-	}                                                         \
+#define AIR_AVX512_SET \
+	"avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi,bmi2"
+#if defined(__clang__)
+#define AIR_AVX512 __attribute__((target(AIR_AVX512_SET)))
+#else
+#define AIR_AVX512 \
+	__attribute__((target(AIR_AVX512_SET ",prefer-vector-width=512")))
+#endif
+#define AIR_VERSIONS(name, params, args)                              \
+	static void name##_base params                                \
+	{                                                             \
+		name args;                                            \
+	}                                                             \
+	AIR_AVX2 static void name##_avx2 params                       \
+	{                                                             \
+		name args;                                            \
+	}                                                             \
+	AIR_AVX512 static void name##_avx512 params                   \
+	{                                                             \
+		name args;                                            \
+	}                                                             \
 	static void(*const name##_versions[AIR_ISA_COUNT]) params = { \
-		name##_base,                                      \
-		name##_avx2,                                      \
-		name##_avx512,                                    \
+		name##_base,                                          \
+		name##_avx2,                                          \
+		name##_avx512,                                        \
 	};
 #else
-#define AIR_VERSIONS(name, params, args)                          \
-	static void name##_base params                            \
-	{                                                         \
-		name args;                                        \
-	}                                                         \
+#define AIR_VERSIONS(name, params, args)                              \
+	static void name##_base params                                \
+	{                                                             \
+		name args;                                            \
+	}                                                             \
 	static void(*const name##_versions[AIR_ISA_COUNT]) params = { \
-		name##_base,                                      \
+		name##_base,                                          \
 	};
 #endif
 

@@ -5,9 +5,9 @@
 #include <string.h>
 
 /* So that a stride in bytes, times anything below 2^4, fits an int64_t. */
-#define MAX_STRIDE (INT64_C(1) << 56)
+#define MAX_STRIDE   (INT64_C(1) << 56)
 #define MAX_ELEMENTS (INT64_C(1) << 62)
-#define MAX_SPAN (INT64_C(1) << 62)
+#define MAX_SPAN     (INT64_C(1) << 62)
 
 static const struct {
 	uint32_t size;
@@ -58,31 +58,30 @@ air_status air_tensor_check(const struct airunner_tensor *t, const char *op,
 		if (i >= t->ndim) {
 			if (n || s)
 				return air_fail(e, AIR_BAD_RESERVED,
-						"%s: operand %s: shape and stride beyond its %u dimensions must be zero",
-						op, operand, t->ndim);
+					"%s: operand %s: shape and stride beyond its %u dimensions must be zero",
+					op, operand, t->ndim);
 			continue;
 		}
 		if (n < 0)
 			return air_fail(e, AIR_BAD_SHAPE,
-					"%s: operand %s: dimension %u is %lld; it must not be negative",
-					op, operand, i, (long long)n);
+				"%s: operand %s: dimension %u is %lld; it must not be negative",
+				op, operand, i, (long long)n);
 		if (s < -MAX_STRIDE || s > MAX_STRIDE)
 			return air_fail(e, AIR_BAD_STRIDES,
-					"%s: operand %s: stride %u is %lld; its magnitude must not exceed 2^56",
-					op, operand, i, (long long)s);
+				"%s: operand %s: stride %u is %lld; its magnitude must not exceed 2^56",
+				op, operand, i, (long long)s);
 		if (__builtin_mul_overflow(elements, n ? n : 1, &elements) ||
 		    elements > MAX_ELEMENTS)
 			return air_fail(e, AIR_BAD_SHAPE,
-					"%s: operand %s: more than 2^62 elements",
-					op, operand);
-		if (n > 1 &&
-		    (__builtin_mul_overflow(n - 1, magnitude(s) * size,
-					    &reach) ||
-		     __builtin_add_overflow(span, reach, &span) ||
-		     span > MAX_SPAN))
+				"%s: operand %s: more than 2^62 elements", op,
+				operand);
+		if (n > 1 && (__builtin_mul_overflow(n - 1, magnitude(s) * size,
+						     &reach) ||
+			      __builtin_add_overflow(span, reach, &span) ||
+			      span > MAX_SPAN))
 			return air_fail(e, AIR_BAD_STRIDES,
-					"%s: operand %s: spans more than 2^62 bytes",
-					op, operand);
+				"%s: operand %s: spans more than 2^62 bytes",
+				op, operand);
 	}
 	return AIR_OK;
 }
@@ -206,8 +205,7 @@ static void residue(const struct airunner_tensor *t, uint64_t p,
  * circumference; if the rest of both tensors lies apart there, they lie apart.
  */
 static bool apart(const struct airunner_tensor *a, uint64_t pa,
-		  const struct airunner_tensor *b, uint64_t pb,
-		  uint64_t period)
+		  const struct airunner_tensor *b, uint64_t pb, uint64_t period)
 {
 	uint64_t start_a, start_b, len_a, len_b, gap;
 

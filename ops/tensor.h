@@ -17,11 +17,11 @@ uint32_t air_elem_size(uint32_t dtype);
 const char *air_elem_name(uint32_t dtype);
 
 #define AIR_DTYPE_BIT(dtype) (1U << (dtype))
-#define AIR_DTYPES_FLOAT                                         \
+#define AIR_DTYPES_FLOAT                                             \
 	(AIR_DTYPE_BIT(AIRUNNER_F32) | AIR_DTYPE_BIT(AIRUNNER_F16) | \
 	 AIR_DTYPE_BIT(AIRUNNER_BF16))
-#define AIR_DTYPES_INT                                           \
-	(AIR_DTYPE_BIT(AIRUNNER_I32) | AIR_DTYPE_BIT(AIRUNNER_I8) |  \
+#define AIR_DTYPES_INT                                              \
+	(AIR_DTYPE_BIT(AIRUNNER_I32) | AIR_DTYPE_BIT(AIRUNNER_I8) | \
 	 AIR_DTYPE_BIT(AIRUNNER_I64))
 
 /*

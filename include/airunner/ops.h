@@ -24,8 +24,8 @@
  *	May be called while executions are outstanding: they finish first.
  *
  * A descriptor belongs to its channel, is immutable and may be used by several
- * threads at once. Workspace is AIR_NO_REF where none is needed; where it is, it
- * begins at a multiple of 64 bytes and overlaps no operand.
+ * threads at once. Workspace is AIR_NO_REF where none is needed; where it is,
+ *it begins at a multiple of 64 bytes and overlaps no operand.
  *
  * What holds for every operator unless its header says otherwise:
  *  - Operands are given outputs first. Inputs may have any strides, 0 and
@@ -53,23 +53,23 @@
  * Numbers are ABI. One line an operator: X(name). Adding an operator means
  * adding its line at the end, its header here, and its folder under ops/.
  */
-#define AIR_OPS(X) \
-	X(copy)        \
-	X(vector_add)  \
-	X(relu)        \
-	X(reduce_sum)  \
-	X(softmax)     \
-	X(matmul)      \
-	X(add)         \
-	X(mul)         \
-	X(scale)       \
-	X(silu)        \
-	X(gelu)        \
-	X(reduce_max)  \
-	X(rms_norm)    \
-	X(layer_norm)  \
-	X(rope)        \
-	X(conv2d)      \
+#define AIR_OPS(X)    \
+	X(copy)       \
+	X(vector_add) \
+	X(relu)       \
+	X(reduce_sum) \
+	X(softmax)    \
+	X(matmul)     \
+	X(add)        \
+	X(mul)        \
+	X(scale)      \
+	X(silu)       \
+	X(gelu)       \
+	X(reduce_max) \
+	X(rms_norm)   \
+	X(layer_norm) \
+	X(rope)       \
+	X(conv2d)     \
 	X(embedding)
 
 enum air_op_id {
@@ -77,7 +77,7 @@ enum air_op_id {
 #define AIR_OP_ENUM(name) AIR_OP_##name,
 	AIR_OPS(AIR_OP_ENUM)
 #undef AIR_OP_ENUM
-	AIR_OP_COUNT
+		AIR_OP_COUNT
 };
 
 /* What can be applied to the elements of a matmul's or conv2d's result. */
@@ -85,7 +85,7 @@ typedef enum air_activation {
 	AIR_ACT_NONE = 0,
 	AIR_ACT_RELU = 1,
 	AIR_ACT_SILU = 2,
-	AIR_ACT_GELU = 3, /* by erf */
+	AIR_ACT_GELU = 3,      /* by erf */
 	AIR_ACT_GELU_TANH = 4, /* the tanh approximation */
 } air_activation;
 

@@ -32,8 +32,9 @@ static struct sizes sizes_of(const struct airunner_desc *d)
 }
 
 /* Add what the kernel of one input channel sees at pixel (@row, @col). */
-static void window(const struct sizes *s, const conf_real *x, const conf_real *w,
-		   int64_t row, int64_t col, conf_real *sum, conf_real *mag)
+static void window(const struct sizes *s, const conf_real *x,
+		   const conf_real *w, int64_t row, int64_t col, conf_real *sum,
+		   conf_real *mag)
 {
 	for (int64_t i = 0; i < s->kernel[0] * s->kernel[1]; i++) {
 		int64_t h = row * s->step[0] - s->padding[0] +
@@ -73,7 +74,8 @@ static void reference(const struct conf_call *c)
 			sum += c->in[AIR_CONV2D_BIAS][o];
 			mag += fabsl(c->in[AIR_CONV2D_BIAS][o]);
 		}
-		c->out[i] = conf_activate(c->d->attr[AIR_CONV2D_ACTIVATION], sum);
+		c->out[i] =
+			conf_activate(c->d->attr[AIR_CONV2D_ACTIVATION], sum);
 		c->mag[i] = mag;
 	}
 }

@@ -69,7 +69,8 @@ static air_status check_window(const struct airunner_desc *d, uint32_t i,
 		return air_fail(e, AIR_BAD_SHAPE,
 			"conv2d: operand x: dimension %u is %lld; at most 2^56",
 			2 + i, (long long)in);
-	if (kernel < 1 || __builtin_mul_overflow(kernel - 1, dilation, &reach) ||
+	if (kernel < 1 ||
+	    __builtin_mul_overflow(kernel - 1, dilation, &reach) ||
 	    reach > MAX_IMAGE)
 		return air_fail(e, AIR_BAD_SHAPE,
 			"conv2d: operand weight: dimension %u is %lld; it must be at least 1, and with dilation %lld reach no further than 2^56",
@@ -77,10 +78,9 @@ static air_status check_window(const struct airunner_desc *d, uint32_t i,
 	room = in + 2 * padding - reach - 1;
 	if (room < 0)
 		return air_fail(e, AIR_BAD_SHAPE,
-				"conv2d: operand weight: dimension %u reaches "
-				"%lld elements; the padded input has %lld",
-				2 + i, (long long)(reach + 1),
-				(long long)(in + 2 * padding));
+			"conv2d: operand weight: dimension %u reaches %lld elements; the padded input has %lld",
+			2 + i, (long long)(reach + 1),
+			(long long)(in + 2 * padding));
 	return air_check_dim(
 		&air_op_conv2d, d, AIR_CONV2D_Y, 2 + i, room / stride + 1,
 		"what input, kernel, stride, padding and dilation give", e);
@@ -90,7 +90,8 @@ static air_status check(const struct airunner_desc *d, struct air_error *e)
 {
 	const struct air_op *op = &air_op_conv2d;
 	const struct airunner_tensor *t = d->tensor;
-	air_status st = air_check_dtype(op, d, AIR_CONV2D_Y, AIR_DTYPES_FLOAT, e);
+	air_status st =
+		air_check_dtype(op, d, AIR_CONV2D_Y, AIR_DTYPES_FLOAT, e);
 
 	for (uint32_t i = 1; !st && i < d->n_tensors; i++)
 		if (air_has_operand(d, i))

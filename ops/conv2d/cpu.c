@@ -134,7 +134,8 @@ static void pack_weight(const void *source, float *dst, int64_t m0,
 			int64_t kw = k % plan->kernel[1];
 			int64_t kh = k / plan->kernel[1] % plan->kernel[0];
 			int64_t channel = k / plan->kernel[1] / plan->kernel[0];
-			int64_t n = clamp(plan->kernel[1] - kw, 0, k0 + cols - k);
+			int64_t n =
+				clamp(plan->kernel[1] - kw, 0, k0 + cols - k);
 
 			plan->load(dst,
 				   p->weight + m * sw[0] + channel * sw[1] +

@@ -9,29 +9,28 @@
 #define CAST_ARGS (dst, to, src, from, n)
 
 /* Contiguous on both sides is worth a loop that vectorises. */
-#define CAST_BODY(dtype, stype, convert)                                     \
-	{                                                                    \
-		char *y = dst;                                               \
-		const char *x = src;                                         \
-                                                                             \
-		if (to == (int64_t)sizeof(dtype) &&                          \
-		    from == (int64_t)sizeof(stype)) {                        \
-			AIR_IVDEP                                            \
-			for (uint64_t i = 0; i < n; i++)                     \
-				((dtype *)dst)[i] =                          \
-					convert(((const stype *)src)[i]);    \
-			return;                                              \
-		}                                                            \
-		AIR_IVDEP                                                    \
-		for (uint64_t i = 0; i < n; i++)                             \
-			*(dtype *)(y + (int64_t)i * to) = convert(           \
-				*(const stype *)(x + (int64_t)i * from));    \
+#define CAST_BODY(dtype, stype, convert)                                  \
+	{                                                                 \
+		char *y = dst;                                            \
+		const char *x = src;                                      \
+\
+		if (to == (int64_t)sizeof(dtype) &&                       \
+		    from == (int64_t)sizeof(stype)) {                     \
+			AIR_IVDEP                                         \
+			for (uint64_t i = 0; i < n; i++)                  \
+				((dtype *)dst)[i] =                       \
+					convert(((const stype *)src)[i]); \
+			return;                                           \
+		}                                                         \
+		AIR_IVDEP                                                 \
+		for (uint64_t i = 0; i < n; i++)                          \
+			*(dtype *)(y + (int64_t)i * to) = convert(        \
+				*(const stype *)(x + (int64_t)i * from)); \
 	}
 
-#define DEFINE_CAST(name, dtype, stype, convert)       \
-	AIR_INLINE void name CAST_PARAMS               \
-	CAST_BODY(dtype, stype, convert)               \
-	AIR_VERSIONS(name, CAST_PARAMS, CAST_ARGS)
+#define DEFINE_CAST(name, dtype, stype, convert)                          \
+	AIR_INLINE void name CAST_PARAMS CAST_BODY(dtype, stype, convert) \
+		AIR_VERSIONS(name, CAST_PARAMS, CAST_ARGS)
 
 /*
  * The smallest and largest float that convert to an integer type, and what the
@@ -70,9 +69,9 @@ AIR_INLINE int8_t i64_to_i8(int64_t v)
 
 AIR_INLINE int32_t i64_to_i32(int64_t v)
 {
-	return (int32_t)(v < INT32_MIN ? INT32_MIN :
-			 v > INT32_MAX ? INT32_MAX :
-					 v);
+	return (int32_t)(v < INT32_MIN	 ? INT32_MIN
+			 : v > INT32_MAX ? INT32_MAX
+					 : v);
 }
 
 #define SAME(v)	       (v)
@@ -89,15 +88,15 @@ AIR_INLINE int32_t i64_to_i32(int64_t v)
 #define INT_TO_BF16(v) air_f32_to_bf16((float)(v))
 
 /* Bits as they are; contiguous ones as fast as the C library can. */
-#define DEFINE_MOVE(name, type)                                         \
-	DEFINE_CAST(name##_strided, type, type, SAME)                   \
-	AIR_INLINE void name CAST_PARAMS                                \
-	{                                                               \
-		if (to == (int64_t)sizeof(type) && from == to)          \
-			memcpy(dst, src, n * sizeof(type));             \
-		else                                                    \
+#define DEFINE_MOVE(name, type)                                          \
+	DEFINE_CAST(name##_strided, type, type, SAME)                    \
+	AIR_INLINE void name CAST_PARAMS                                 \
+	{                                                                \
+		if (to == (int64_t)sizeof(type) && from == to)           \
+			memcpy(dst, src, n * sizeof(type));              \
+		else                                                     \
 			AIR_BEST(name##_strided)(dst, to, src, from, n); \
-	}                                                               \
+	}                                                                \
 	AIR_VERSIONS(name, CAST_PARAMS, CAST_ARGS)
 
 DEFINE_MOVE(move_1, uint8_t)
@@ -142,11 +141,12 @@ DEFINE_CAST(i64_i32, int64_t, int32_t, SAME)
 DEFINE_CAST(i64_i8, int64_t, int8_t, SAME)
 
 #define DTYPES (AIRUNNER_I64 + 1)
-#define ROW(to, a, b, c, d, e, f)                                          \
-	[to] = { [AIRUNNER_F32] = a##_versions, [AIRUNNER_F16] = b##_versions, \
-		 [AIRUNNER_BF16] = c##_versions,                           \
-		 [AIRUNNER_I32] = d##_versions, [AIRUNNER_I8] = e##_versions, \
-		 [AIRUNNER_I64] = f##_versions }
+#define ROW(to, a, b, c, d, e, f)                                              \
+	[to] = {                                                               \
+		[AIRUNNER_F32] = a##_versions,	[AIRUNNER_F16] = b##_versions, \
+		[AIRUNNER_BF16] = c##_versions, [AIRUNNER_I32] = d##_versions, \
+		[AIRUNNER_I8] = e##_versions,	[AIRUNNER_I64] = f##_versions  \
+	}
 
 static const air_cast_fn *const casts[DTYPES][DTYPES] = {
 	ROW(AIRUNNER_F32, move_4, f32_f16, f32_bf16, f32_i32, f32_i8, f32_i64),

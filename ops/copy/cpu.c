@@ -7,7 +7,7 @@
 #include "ops/iter.h"
 
 /* Elements of one side of a tile of a transposition: 16 lines of a cache. */
-#define TILE 32
+#define TILE  32
 #define GRAIN 131072
 
 enum { Y, X };

@@ -3,7 +3,8 @@
 
 #include "ops/api.h"
 
-air_status air_create_embedding_descriptor(air_channel *ch, air_descriptor **out,
+air_status air_create_embedding_descriptor(air_channel *ch,
+					   air_descriptor **out,
 					   const air_tensor_desc *y,
 					   const air_tensor_desc *table,
 					   const air_tensor_desc *indices)

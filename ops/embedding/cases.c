@@ -6,7 +6,8 @@
 
 static void reference(const struct conf_call *c)
 {
-	const struct airunner_tensor *table = &c->d->tensor[AIR_EMBEDDING_TABLE];
+	const struct airunner_tensor *table =
+		&c->d->tensor[AIR_EMBEDDING_TABLE];
 	bool integer = AIR_DTYPES_INT & AIR_DTYPE_BIT(table->dtype);
 	int64_t row = 1;
 
@@ -119,11 +120,13 @@ static const struct conf_case cases[] = {
 	  .refused = AIR_BAD_DTYPE },
 	{ "a scalar as the table",
 	  CONF_F32,
-	  { CONF_T(DENSE, 9), CONF_SCALAR, INDEX(DENSE, I32, 50, CONF_SHAPE(9)) },
+	  { CONF_T(DENSE, 9), CONF_SCALAR,
+	    INDEX(DENSE, I32, 50, CONF_SHAPE(9)) },
 	  .refused = AIR_BAD_SHAPE },
 	{ "more than eight dimensions",
 	  CONF_F32,
-	  { CONF_T(DENSE, 1, 1, 1, 1, 1, 1, 1, 1), CONF_T(DENSE, 1, 1, 1, 1, 1, 1),
+	  { CONF_T(DENSE, 1, 1, 1, 1, 1, 1, 1, 1),
+	    CONF_T(DENSE, 1, 1, 1, 1, 1, 1),
 	    INDEX(DENSE, I32, 1, CONF_SHAPE(1, 1, 1, 1)) },
 	  .refused = AIR_BAD_SHAPE },
 	{ "output repeats",

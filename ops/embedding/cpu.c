@@ -68,9 +68,8 @@ static void fill_row(void *arg, char *const *p, uint64_t n)
 static void lookup(struct job *job, char *y, const char *index)
 {
 	const struct plan *plan = job->plan;
-	int64_t i = plan->index_dtype == AIRUNNER_I32 ?
-			    *(const int32_t *)index :
-			    *(const int64_t *)index;
+	int64_t i = plan->index_dtype == AIRUNNER_I32 ? *(const int32_t *)index
+						      : *(const int64_t *)index;
 	bool valid = i >= 0 && i < plan->table_rows;
 	char *table = job->operand[AIR_EMBEDDING_TABLE];
 	void *operand[2] = { y, valid ? table + i * plan->table_stride : y };

@@ -6,7 +6,8 @@ static air_status check(const struct airunner_desc *d, struct air_error *e)
 	const struct air_op *op = &air_op_embedding;
 	const struct airunner_tensor *y = &d->tensor[AIR_EMBEDDING_Y];
 	const struct airunner_tensor *table = &d->tensor[AIR_EMBEDDING_TABLE];
-	const struct airunner_tensor *indices = &d->tensor[AIR_EMBEDDING_INDICES];
+	const struct airunner_tensor *indices =
+		&d->tensor[AIR_EMBEDDING_INDICES];
 	char got[AIR_SHAPE_STRING], want[AIR_SHAPE_STRING];
 	__s64 shape[2 * AIRUNNER_MAX_DIMS];
 	uint32_t ndim;
@@ -27,7 +28,8 @@ static air_status check(const struct airunner_desc *d, struct air_error *e)
 	memcpy(shape, indices->shape, indices->ndim * sizeof(shape[0]));
 	memcpy(shape + indices->ndim, table->shape + 1,
 	       (table->ndim - 1) * sizeof(shape[0]));
-	if (y->ndim == ndim && !memcmp(y->shape, shape, ndim * sizeof(shape[0])))
+	if (y->ndim == ndim &&
+	    !memcmp(y->shape, shape, ndim * sizeof(shape[0])))
 		return AIR_OK;
 	return air_fail(e, AIR_BAD_SHAPE,
 		"embedding: operand y: shape is %s; indices and table make %s",

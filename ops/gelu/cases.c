@@ -24,7 +24,8 @@ static void reference(const struct conf_call *c)
 	for (int64_t i = 0; i < c->count[0]; i++) {
 		conf_real x = c->in[1][i];
 
-		c->out[i] = approximate == AIR_GELU_TANH ? by_tanh(x) : by_erf(x);
+		c->out[i] =
+			approximate == AIR_GELU_TANH ? by_tanh(x) : by_erf(x);
 		/*
 		 * Tails are exponentials of x^2 (of x^3 in the other form),
 		 * and f32 knows the exponent to a part of it only.

@@ -23,9 +23,9 @@ AIR_VERSIONS(by_tanh, AIR_EW_PARAMS, AIR_EW_ARGS)
 air_status air_gelu_cpu_plan(const struct airunner_desc *d,
 			     struct air_cpu_plan **out, struct air_error *e)
 {
-	air_ew_fn kernel = d->attr[AIR_GELU_APPROXIMATE] == AIR_GELU_TANH ?
-				   AIR_BEST(by_tanh) :
-				   AIR_BEST(by_erf);
+	air_ew_fn kernel = d->attr[AIR_GELU_APPROXIMATE] == AIR_GELU_TANH
+				   ? AIR_BEST(by_tanh)
+				   : AIR_BEST(by_erf);
 
 	return air_ew_plan(d, kernel, 0, AIR_EW_DEAR, out, e);
 }

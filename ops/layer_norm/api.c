@@ -3,12 +3,10 @@
 
 #include "ops/api.h"
 
-air_status air_create_layer_norm_descriptor(air_channel *ch, air_descriptor **out,
-					    const air_tensor_desc *y,
-					    const air_tensor_desc *x,
-					    const air_tensor_desc *weight,
-					    const air_tensor_desc *bias,
-					    double epsilon)
+air_status air_create_layer_norm_descriptor(
+	air_channel *ch, air_descriptor **out, const air_tensor_desc *y,
+	const air_tensor_desc *x, const air_tensor_desc *weight,
+	const air_tensor_desc *bias, double epsilon)
 {
 	const air_tensor_desc *const t[] = { y, x, weight, bias };
 	const uint64_t attr[] = { air_attr_bits(epsilon) };

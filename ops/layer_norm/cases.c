@@ -25,8 +25,8 @@ static void row(const struct conf_call *c, int64_t at, int64_t n)
 		conf_real shift = b ? b[k] : 0;
 
 		c->out[at + k] = (x[k] - mean) * scale + shift;
-		c->mag[at + k] = (fabsl(x[k]) + size) * fabsl(scale) +
-				 fabsl(shift);
+		c->mag[at + k] =
+			(fabsl(x[k]) + size) * fabsl(scale) + fabsl(shift);
 	}
 }
 
@@ -71,7 +71,8 @@ static const struct conf_case cases[] = {
 	{ "more than a block",
 	  CONF_FLOATS,
 	  { CONF_T(DENSE, 3, 2500), CONF_T(DENSE, 3, 2500),
-	    CONF_TX(DENSE, CONF_SHAPE(2500)), CONF_TX(DENSE, CONF_SHAPE(2500)) },
+	    CONF_TX(DENSE, CONF_SHAPE(2500)),
+	    CONF_TX(DENSE, CONF_SHAPE(2500)) },
 	  EPS },
 	{ "more than a block with gaps",
 	  CONF_FLOATS,
@@ -98,11 +99,13 @@ static const struct conf_case cases[] = {
 	{ "reversed",
 	  CONF_FLOATS,
 	  { CONF_T(REVERSED, 4, 30), CONF_T(REVERSED, 4, 30),
-	    CONF_TX(REVERSED, CONF_SHAPE(30)), CONF_TX(REVERSED, CONF_SHAPE(30)) },
+	    CONF_TX(REVERSED, CONF_SHAPE(30)),
+	    CONF_TX(REVERSED, CONF_SHAPE(30)) },
 	  EPS },
 	{ "repeated rows",
 	  CONF_FLOATS,
-	  { CONF_T(DENSE, 4, 30), CONF_TX(DENSE, CONF_SHAPE(4, 30), .repeat = 1),
+	  { CONF_T(DENSE, 4, 30),
+	    CONF_TX(DENSE, CONF_SHAPE(4, 30), .repeat = 1),
 	    CONF_TX(DENSE, CONF_SHAPE(30)), CONF_TX(DENSE, CONF_SHAPE(30)) },
 	  EPS },
 	{ "eight dimensions",
@@ -119,7 +122,8 @@ static const struct conf_case cases[] = {
 	{ "in place",
 	  CONF_FLOATS,
 	  { CONF_T(DENSE, 5, 2500), CONF_T(DENSE, 5, 2500),
-	    CONF_TX(DENSE, CONF_SHAPE(2500)), CONF_TX(DENSE, CONF_SHAPE(2500)) },
+	    CONF_TX(DENSE, CONF_SHAPE(2500)),
+	    CONF_TX(DENSE, CONF_SHAPE(2500)) },
 	  .in_place = 1,
 	  EPS },
 	{ "in place with gaps",

@@ -68,10 +68,9 @@ static float row_variance(const struct air_norm *norm, const char *x,
 		uint64_t n = air_norm_block(norm, at);
 		double part;
 
-		AIR_BEST(square_difference)(
-			square,
-			air_vec_load(&norm->vec[AIR_NORM_X], x, at, n, tmp), n,
-			mean);
+		AIR_BEST(square_difference)
+		(square, air_vec_load(&norm->vec[AIR_NORM_X], x, at, n, tmp), n,
+		 mean);
 		sum(square, n, &part);
 		total += part;
 	}
@@ -88,23 +87,23 @@ static void row(const struct air_norm *norm, char *const p[4])
 
 	for (uint64_t at = 0; at < norm->length; at += AIR_BLOCK) {
 		uint64_t n = air_norm_block(norm, at);
-		float *y = air_vec_target(&v[AIR_NORM_Y], p[AIR_NORM_Y], at, ty);
+		float *y =
+			air_vec_target(&v[AIR_NORM_Y], p[AIR_NORM_Y], at, ty);
 
-		AIR_BEST(normalize)(
-			y, air_vec_load(&v[AIR_NORM_X], p[AIR_NORM_X], at, n, tx),
-			n, mean, by);
+		AIR_BEST(normalize)
+		(y, air_vec_load(&v[AIR_NORM_X], p[AIR_NORM_X], at, n, tx), n,
+		 mean, by);
 		if (p[AIR_NORM_WEIGHT])
-			AIR_BEST(multiply)(y,
-					   air_vec_load(&v[AIR_NORM_WEIGHT],
-							p[AIR_NORM_WEIGHT], at,
-							n, tmp),
-					   n);
+			AIR_BEST(multiply)
+		(y,
+		 air_vec_load(&v[AIR_NORM_WEIGHT], p[AIR_NORM_WEIGHT], at, n,
+			      tmp),
+		 n);
 		if (p[AIR_NORM_BIAS])
-			AIR_BEST(shift)(y,
-					air_vec_load(&v[AIR_NORM_BIAS],
-						     p[AIR_NORM_BIAS], at, n,
-						     tmp),
-					n);
+			AIR_BEST(shift)
+		(y,
+		 air_vec_load(&v[AIR_NORM_BIAS], p[AIR_NORM_BIAS], at, n, tmp),
+		 n);
 		air_vec_store(&v[AIR_NORM_Y], p[AIR_NORM_Y], at, n, y);
 	}
 }

@@ -14,7 +14,8 @@ static const air_tensor_desc *broadcast_batch(const air_tensor_desc *t,
 	    y->ndim > AIR_MAX_DIMS)
 		return t;
 	memcpy(shape, y->shape, (y->ndim - 2) * sizeof(shape[0]));
-	memcpy(&shape[y->ndim - 2], &t->shape[t->ndim - 2], 2 * sizeof(shape[0]));
+	memcpy(&shape[y->ndim - 2], &t->shape[t->ndim - 2],
+	       2 * sizeof(shape[0]));
 	return air_broadcast(t, shape, y->ndim, out);
 }
 

@@ -72,13 +72,12 @@ static void finish_block(const struct product *p, float *acc, int64_t i,
 
 	if (p->add_c)
 		AIR_BEST(add_scaled)
-		(acc,
-		 air_vec_load(&plan->col[C], p->at[C] + i * plan->row[C], j, n,
-			      tmp),
-		 n, plan->beta);
+	(acc,
+	 air_vec_load(&plan->col[C], p->at[C] + i * plan->row[C], j, n, tmp), n,
+	 plan->beta);
 	if (p->bias)
 		AIR_BEST(add_scaled)
-		(acc, air_vec_load(&plan->bias, p->bias, j, n, tmp), n, 1);
+	(acc, air_vec_load(&plan->bias, p->bias, j, n, tmp), n, 1);
 	air_activate(plan->activation, acc, n);
 }
 
@@ -201,7 +200,8 @@ static void tiled(struct product *p, void *workspace, struct air_pool *pool)
 	air_gemm(&g, workspace, pool);
 }
 
-static void int8(const struct product *p, void *workspace, struct air_pool *pool)
+static void int8(const struct product *p, void *workspace,
+		 struct air_pool *pool)
 {
 	const struct plan *plan = p->plan;
 	const struct air_matmul_steps *s = plan->l.step;

@@ -57,7 +57,7 @@ static void pack_rows(void *arg, uint64_t begin, uint64_t end)
 
 	for (int64_t i = begin; i < (int64_t)end; i++)
 		AIR_BEST(widen)
-		(p->dst + i * p->cols, p->src + i * p->row, p->col, p->cols);
+	(p->dst + i * p->cols, p->src + i * p->row, p->col, p->cols);
 }
 
 /* The tile as it is or transposed, whichever reads along the memory. */
@@ -102,7 +102,8 @@ static void add_rows(void *arg, uint64_t begin, uint64_t end)
 			uint32_t v = t->first ? initial(g, i, j) : (uint32_t)*y;
 
 			if (g->k)
-				v += (uint32_t)(int32_t)t->product[r * t->cols + c];
+				v += (uint32_t)(int32_t)
+					     t->product[r * t->cols + c];
 			*y = t->last && g->relu && (int32_t)v < 0 ? 0
 								  : (int32_t)v;
 		}

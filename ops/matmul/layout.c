@@ -29,7 +29,8 @@ static void fold_batches(struct air_matmul_layout *l, struct airunner_tensor *t)
 	}
 }
 
-void air_matmul_layout(struct air_matmul_layout *l, const struct airunner_desc *d)
+void air_matmul_layout(struct air_matmul_layout *l,
+		       const struct airunner_desc *d)
 {
 	struct airunner_tensor t[4];
 	const struct airunner_tensor *batch[4] = { &t[0], &t[1], &t[2], &t[3] };

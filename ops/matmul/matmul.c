@@ -23,14 +23,16 @@ static air_status check_integers(const struct airunner_desc *d,
 	return AIR_OK;
 }
 
-static air_status check_dtypes(const struct airunner_desc *d, struct air_error *e)
+static air_status check_dtypes(const struct airunner_desc *d,
+			       struct air_error *e)
 {
 	const struct air_op *op = &air_op_matmul;
 	uint32_t a = d->tensor[AIR_MATMUL_A].dtype;
 	uint32_t allowed = AIR_DTYPE_BIT(a) | AIR_DTYPE_BIT(AIRUNNER_F32);
 	air_status st =
 		air_check_dtype(op, d, AIR_MATMUL_A,
-				AIR_DTYPES_FLOAT | AIR_DTYPE_BIT(AIRUNNER_I8), e);
+				AIR_DTYPES_FLOAT | AIR_DTYPE_BIT(AIRUNNER_I8),
+				e);
 
 	if (!st)
 		st = air_check_dtype_as(op, d, AIR_MATMUL_B, AIR_MATMUL_A, e);
@@ -47,7 +49,8 @@ static air_status check_dtypes(const struct airunner_desc *d, struct air_error *
 	return st;
 }
 
-static air_status check_shapes(const struct airunner_desc *d, struct air_error *e)
+static air_status check_shapes(const struct airunner_desc *d,
+			       struct air_error *e)
 {
 	const struct air_op *op = &air_op_matmul;
 	const struct airunner_tensor *t = d->tensor;
@@ -66,7 +69,8 @@ static air_status check_shapes(const struct airunner_desc *d, struct air_error *
 	}
 	if (!st)
 		st = air_check_dim(op, d, AIR_MATMUL_A, n - 2 + ta,
-				   t[AIR_MATMUL_Y].shape[n - 2], "rows of y", e);
+				   t[AIR_MATMUL_Y].shape[n - 2], "rows of y",
+				   e);
 	if (!st)
 		st = air_check_dim(op, d, AIR_MATMUL_B, n - 1 - tb,
 				   t[AIR_MATMUL_Y].shape[n - 1], "columns of y",
@@ -93,9 +97,11 @@ static air_status check(const struct airunner_desc *d, struct air_error *e)
 	air_status st = check_dtypes(d, e);
 
 	if (!st)
-		st = air_check_int(op, d, AIR_MATMUL_TRANS_A, "trans_a", 0, 1, e);
+		st = air_check_int(op, d, AIR_MATMUL_TRANS_A, "trans_a", 0, 1,
+				   e);
 	if (!st)
-		st = air_check_int(op, d, AIR_MATMUL_TRANS_B, "trans_b", 0, 1, e);
+		st = air_check_int(op, d, AIR_MATMUL_TRANS_B, "trans_b", 0, 1,
+				   e);
 	if (!st)
 		st = air_check_int(op, d, AIR_MATMUL_ACTIVATION, "activation",
 				   AIR_ACT_NONE, AIR_ACT_GELU_TANH, e);

@@ -30,15 +30,15 @@ struct air_matmul_params {
 
 /* How; with the types it makes the variant: see AIR_MATMUL_VARIANT. */
 enum air_matmul_how {
-	AIR_MATMUL_FMA = 0,	/* tiles, multiply and add */
-	AIR_MATMUL_MMA_64,	/* tiles of 64x64 on tensor cores */
+	AIR_MATMUL_FMA = 0, /* tiles, multiply and add */
+	AIR_MATMUL_MMA_64,  /* tiles of 64x64 on tensor cores */
 	AIR_MATMUL_MMA_128,
-	AIR_MATMUL_DOT,		/* few rows, b dense along k */
-	AIR_MATMUL_SWEEP,	/* few rows, b dense along n */
+	AIR_MATMUL_DOT,	  /* few rows, b dense along k */
+	AIR_MATMUL_SWEEP, /* few rows, b dense along n */
 	AIR_MATMUL_HOWS
 };
 
-#define AIR_MATMUL_VARIANT(y, a, how) (((y) * 8 + (a)) * 8 + (how))
+#define AIR_MATMUL_VARIANT(y, a, how) (((y)*8 + (a)) * 8 + (how))
 
 /* Rows that AIR_MATMUL_DOT and _SWEEP take on at once. */
 #define AIR_MATMUL_FEW 4

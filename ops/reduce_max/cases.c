@@ -30,9 +30,9 @@ static void reference(const struct conf_call *c)
 }
 
 /* x, y and the axes, for each of the dtypes. */
-#define CASE(name, dtypes, y, x, axes, keep)                                   \
-	{                                                                      \
-		name, dtypes, { y, x }, .attr = { axes, keep }                 \
+#define CASE(name, dtypes, y, x, axes, keep)                   \
+	{                                                      \
+		name, dtypes, { y, x }, .attr = { axes, keep } \
 	}
 
 static const struct conf_case cases[] = {
@@ -46,7 +46,8 @@ static const struct conf_case cases[] = {
 	     2, 0),
 	CASE("columns with gaps", CONF_ALL, CONF_T(GAPS, 70),
 	     CONF_T(GAPS, 33, 70), 1, 0),
-	CASE("everything", CONF_ALL, CONF_SCALAR, CONF_T(DENSE, 6, 7, 50), 7, 0),
+	CASE("everything", CONF_ALL, CONF_SCALAR, CONF_T(DENSE, 6, 7, 50), 7,
+	     0),
 	CASE("everything, keepdim", CONF_ALL, CONF_T(DENSE, 1, 1, 1),
 	     CONF_T(DENSE, 6, 7, 50), 7, 1),
 	CASE("the middle", CONF_ALL, CONF_T(DENSE, 6, 50),
@@ -76,7 +77,8 @@ static const struct conf_case cases[] = {
 	     CONF_T(DENSE, 2, 3, 2, 1, 2, 5, 3, 2), 0xaa, 0),
 	CASE("wild strides of size 1", CONF_ALL, CONF_T(ODD, 1, 5),
 	     CONF_T(ODD, 1, 5, 1, 7), 0xc, 0),
-	CASE("unaligned", CONF_ALL, CONF_TX(DENSE, CONF_SHAPE(3), .misalign = 1),
+	CASE("unaligned", CONF_ALL,
+	     CONF_TX(DENSE, CONF_SHAPE(3), .misalign = 1),
 	     CONF_TX(DENSE, CONF_SHAPE(3, 1037), .misalign = 1), 2, 0),
 	CASE("nothing in, nothing out", CONF_ALL, CONF_T(DENSE, 0),
 	     CONF_T(DENSE, 0, 5), 2, 0),
@@ -89,7 +91,8 @@ static const struct conf_case cases[] = {
 	CASE("NaN and Inf in long rows", CONF_FLOATS, CONF_T(DENSE, 20),
 	     CONF_TX(DENSE, CONF_SHAPE(20, 1300), .fill = CONF_SPECIAL), 2, 0),
 	CASE("nothing but -Inf", CONF_FLOATS, CONF_T(DENSE, 3),
-	     CONF_TX(DENSE, CONF_SHAPE(3, 100), .fill = CONF_NEGATIVE_INF), 2, 0),
+	     CONF_TX(DENSE, CONF_SHAPE(3, 100), .fill = CONF_NEGATIVE_INF), 2,
+	     0),
 	{ "many rows",
 	  CONF_ALL,
 	  { CONF_T(DENSE, 3000), CONF_T(DENSE, 3000, 130) },

@@ -43,8 +43,8 @@ static void float_columns(union air_acc *a, const struct air_reduce_in *in,
 	for (uint64_t i = 0; i < n; i++)
 		top[i] = (float)a[i].f;
 	for (uint64_t r = 0; r < rows; r++) {
-		AIR_BEST(raise_to)(top, air_vec_load(&in->across, p, 0, n, tmp),
-				   n);
+		AIR_BEST(raise_to)
+		(top, air_vec_load(&in->across, p, 0, n, tmp), n);
 		p += in->along.stride;
 	}
 	for (uint64_t i = 0; i < n; i++)
@@ -62,14 +62,18 @@ static void int_combine(union air_acc *a, const union air_acc *b)
 	a->i = LARGER(a->i, b->i);
 }
 
-static const struct air_reducer floats = { { .f = -INFINITY }, float_row,
-					   float_columns, float_combine };
-static const struct air_reducer i32 = { { .i = INT64_MIN }, i32_row,
-					i32_columns, int_combine };
-static const struct air_reducer i8 = { { .i = INT64_MIN }, i8_row, i8_columns,
-				       int_combine };
-static const struct air_reducer i64 = { { .i = INT64_MIN }, i64_row,
-					i64_columns, int_combine };
+static const struct air_reducer floats = {
+	{ .f = -INFINITY }, float_row, float_columns, float_combine
+};
+static const struct air_reducer i32 = {
+	{ .i = INT64_MIN }, i32_row, i32_columns, int_combine
+};
+static const struct air_reducer i8 = {
+	{ .i = INT64_MIN }, i8_row, i8_columns, int_combine
+};
+static const struct air_reducer i64 = {
+	{ .i = INT64_MIN }, i64_row, i64_columns, int_combine
+};
 
 air_status air_reduce_max_cpu_plan(const struct airunner_desc *d,
 				   struct air_cpu_plan **out,

@@ -5,7 +5,8 @@
 static air_status check(const struct airunner_desc *d, struct air_error *e)
 {
 	const struct air_op *op = &air_op_reduce_max;
-	air_status st = air_check_dtype_as(op, d, AIR_REDUCE_Y, AIR_REDUCE_X, e);
+	air_status st =
+		air_check_dtype_as(op, d, AIR_REDUCE_Y, AIR_REDUCE_X, e);
 
 	if (!st)
 		st = air_reduce_check(op, d, e);
@@ -13,8 +14,7 @@ static air_status check(const struct airunner_desc *d, struct air_error *e)
 		return st;
 	if (!air_reduce_count(d) && air_tensor_count(&d->tensor[AIR_REDUCE_Y]))
 		return air_fail(e, AIR_BAD_SHAPE,
-				"reduce_max: operand x: a reduced dimension is "
-				"0; the largest of nothing does not exist");
+			"reduce_max: operand x: a reduced dimension is 0; the largest of nothing does not exist");
 	return AIR_OK;
 }
 

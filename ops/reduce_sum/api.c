@@ -4,7 +4,8 @@
 #include "ops/api.h"
 #include "ops/reduce.h"
 
-air_status air_create_reduce_sum_descriptor(air_channel *ch, air_descriptor **out,
+air_status air_create_reduce_sum_descriptor(air_channel *ch,
+					    air_descriptor **out,
 					    const air_tensor_desc *y,
 					    const air_tensor_desc *x,
 					    const int32_t *axes,

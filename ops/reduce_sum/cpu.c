@@ -45,11 +45,10 @@ static void float_columns(union air_acc *a, const struct air_reduce_in *in,
 		memset(sum, 0, n * sizeof(sum[0]));
 		for (uint64_t k = r; k < rows && k < r + ROWS; k++)
 			AIR_BEST(add_to)
-			(sum,
-			 air_vec_load(&in->across,
-				      p + (int64_t)k * in->along.stride, 0, n,
-				      tmp),
-			 n);
+		(sum,
+		 air_vec_load(&in->across, p + (int64_t)k * in->along.stride, 0,
+			      n, tmp),
+		 n);
 		AIR_BEST(add_up)(a, sum, n);
 	}
 }
@@ -77,13 +76,16 @@ static const struct air_reducer floats = {
 static const struct air_reducer i32 = {
 	{ .i = 0 }, i32_row, i32_columns, int_combine
 };
-static const struct air_reducer i8 = { { .i = 0 }, i8_row, i8_columns, int_combine };
+static const struct air_reducer i8 = {
+	{ .i = 0 }, i8_row, i8_columns, int_combine
+};
 static const struct air_reducer i64 = {
 	{ .i = 0 }, i64_row, i64_columns, int_combine
 };
 
 air_status air_reduce_sum_cpu_plan(const struct airunner_desc *d,
-				   struct air_cpu_plan **out, struct air_error *e)
+				   struct air_cpu_plan **out,
+				   struct air_error *e)
 {
 	const struct air_reducer *reducer = &floats;
 

@@ -16,4 +16,5 @@ air_status air_create_rms_norm_descriptor(air_channel *ch, air_descriptor **out,
 				     sizeof(attr) / sizeof(attr[0]), out);
 }
 
-AIR_OP_API(rms_norm, AIR_REFS(air_ref y, air_ref x, air_ref weight), y, x, weight)
+AIR_OP_API(rms_norm, AIR_REFS(air_ref y, air_ref x, air_ref weight), y, x,
+	   weight)

@@ -40,16 +40,16 @@ static void row(const struct air_norm *norm, char *const p[4])
 		uint64_t n = air_norm_block(norm, at);
 		double part;
 
-		AIR_BEST(square)(
-			ty, air_vec_load(&v[AIR_NORM_X], p[AIR_NORM_X], at, n, tx),
-			n);
+		AIR_BEST(square)
+		(ty, air_vec_load(&v[AIR_NORM_X], p[AIR_NORM_X], at, n, tx), n);
 		air_summer()(ty, n, &part);
 		total += part;
 	}
 	by = 1.0f / sqrtf((float)(total / norm->length) + norm->epsilon);
 	for (uint64_t at = 0; at < norm->length; at += AIR_BLOCK) {
 		uint64_t n = air_norm_block(norm, at);
-		float *y = air_vec_target(&v[AIR_NORM_Y], p[AIR_NORM_Y], at, ty);
+		float *y =
+			air_vec_target(&v[AIR_NORM_Y], p[AIR_NORM_Y], at, ty);
 		const float *x =
 			air_vec_load(&v[AIR_NORM_X], p[AIR_NORM_X], at, n, tx);
 

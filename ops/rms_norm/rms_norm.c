@@ -36,7 +36,8 @@ static air_status check(const struct airunner_desc *d, struct air_error *e)
 	if (!st)
 		st = check_vector(d, 2, e);
 	if (!st)
-		st = air_check_epsilon(op, d, AIR_RMS_NORM_EPSILON, "epsilon", e);
+		st = air_check_epsilon(op, d, AIR_RMS_NORM_EPSILON, "epsilon",
+				       e);
 	return st;
 }
 

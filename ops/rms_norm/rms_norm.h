@@ -10,6 +10,7 @@ enum { AIR_RMS_NORM_EPSILON = 0, AIR_RMS_NORM_ATTRS = 1 };
 extern const struct air_op air_op_rms_norm;
 
 air_status air_rms_norm_cpu_plan(const struct airunner_desc *d,
-				 struct air_cpu_plan **out, struct air_error *e);
+				 struct air_cpu_plan **out,
+				 struct air_error *e);
 
 #endif /* AIR_RMS_NORM_H */

@@ -52,8 +52,8 @@ static void reference(const struct conf_call *c)
 
 /* Tables of 32 positions. */
 #define TABLE(pairs, ...) CONF_TX(DENSE, CONF_SHAPE(32, pairs), ##__VA_ARGS__)
-#define POSITIONS(how, type, ...)                                              \
-	CONF_TX(how, .dtype = AIRUNNER_##type, .fill = CONF_INDEX,             \
+#define POSITIONS(how, type, ...)                                  \
+	CONF_TX(how, .dtype = AIRUNNER_##type, .fill = CONF_INDEX, \
 		.limit = 32, ##__VA_ARGS__)
 #define HALVES .attr = { AIR_ROPE_HALVES }
 #define PAIRS  .attr = { AIR_ROPE_PAIRS }
@@ -82,7 +82,8 @@ static const struct conf_case cases[] = {
 	{ "tables in f32",
 	  CONF_FLOATS,
 	  { CONF_T(DENSE, 7, 3, 64), CONF_T(DENSE, 7, 3, 64),
-	    TABLE(32, .dtype = AIRUNNER_F32), TABLE(32, .dtype = AIRUNNER_F32) },
+	    TABLE(32, .dtype = AIRUNNER_F32),
+	    TABLE(32, .dtype = AIRUNNER_F32) },
 	  HALVES },
 	{ "positions i32",
 	  CONF_FLOATS,
@@ -154,7 +155,8 @@ static const struct conf_case cases[] = {
 	  PAIRS },
 	{ "positions outside",
 	  CONF_FLOATS,
-	  { CONF_T(DENSE, 50, 3, 16), CONF_T(DENSE, 50, 3, 16), TABLE(6), TABLE(6),
+	  { CONF_T(DENSE, 50, 3, 16), CONF_T(DENSE, 50, 3, 16), TABLE(6),
+	    TABLE(6),
 	    CONF_TX(DENSE, CONF_SHAPE(50), .dtype = AIRUNNER_I64,
 		    .fill = CONF_BAD_INDEX, .limit = 32) },
 	  .status = AIR_BAD_RANGE,
@@ -167,11 +169,13 @@ static const struct conf_case cases[] = {
 	  PAIRS },
 	{ "no tokens",
 	  CONF_FLOATS,
-	  { CONF_T(DENSE, 0, 3, 16), CONF_T(DENSE, 0, 3, 16), TABLE(8), TABLE(8) },
+	  { CONF_T(DENSE, 0, 3, 16), CONF_T(DENSE, 0, 3, 16), TABLE(8),
+	    TABLE(8) },
 	  PAIRS },
 	{ "no heads",
 	  CONF_FLOATS,
-	  { CONF_T(DENSE, 5, 0, 16), CONF_T(DENSE, 5, 0, 16), TABLE(8), TABLE(8) },
+	  { CONF_T(DENSE, 5, 0, 16), CONF_T(DENSE, 5, 0, 16), TABLE(8),
+	    TABLE(8) },
 	  PAIRS },
 	{ "many tokens",
 	  CONF_FLOATS,
@@ -186,11 +190,13 @@ static const struct conf_case cases[] = {
 	  .refused = AIR_BAD_SHAPE },
 	{ "tables wider than half a head",
 	  CONF_F32,
-	  { CONF_T(DENSE, 7, 3, 16), CONF_T(DENSE, 7, 3, 16), TABLE(9), TABLE(9) },
+	  { CONF_T(DENSE, 7, 3, 16), CONF_T(DENSE, 7, 3, 16), TABLE(9),
+	    TABLE(9) },
 	  .refused = AIR_BAD_SHAPE },
 	{ "tables that differ",
 	  CONF_F32,
-	  { CONF_T(DENSE, 7, 3, 16), CONF_T(DENSE, 7, 3, 16), TABLE(8), TABLE(7) },
+	  { CONF_T(DENSE, 7, 3, 16), CONF_T(DENSE, 7, 3, 16), TABLE(8),
+	    TABLE(7) },
 	  .refused = AIR_BAD_SHAPE },
 	{ "two dimensions",
 	  CONF_F32,
@@ -209,11 +215,13 @@ static const struct conf_case cases[] = {
 	{ "tables of another dtype",
 	  CONF_F16,
 	  { CONF_T(DENSE, 7, 3, 16), CONF_T(DENSE, 7, 3, 16),
-	    TABLE(8, .dtype = AIRUNNER_BF16), TABLE(8, .dtype = AIRUNNER_BF16) },
+	    TABLE(8, .dtype = AIRUNNER_BF16),
+	    TABLE(8, .dtype = AIRUNNER_BF16) },
 	  .refused = AIR_BAD_DTYPE },
 	{ "no such style",
 	  CONF_F32,
-	  { CONF_T(DENSE, 7, 3, 16), CONF_T(DENSE, 7, 3, 16), TABLE(8), TABLE(8) },
+	  { CONF_T(DENSE, 7, 3, 16), CONF_T(DENSE, 7, 3, 16), TABLE(8),
+	    TABLE(8) },
 	  .attr = { 2 },
 	  .refused = AIR_BAD_ATTRIBUTE },
 };

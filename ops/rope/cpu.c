@@ -26,11 +26,11 @@ struct plan {
 	uint32_t index_dtype;
 	int64_t heads;
 	int64_t head_stride[2];
-	int64_t size; /* elements of a head */
+	int64_t size;	 /* elements of a head */
 	int64_t step[2]; /* bytes from one to the next, y and x */
 	int64_t pairs;
 	struct air_vec pair[2]; /* elements i of the pairs (i, j), y and x */
-	int64_t other[2]; /* bytes from i to j */
+	int64_t other[2];	/* bytes from i to j */
 	int64_t table_rows;
 	int64_t table_stride[2]; /* cos, sin */
 	struct air_vec table[2];
@@ -75,7 +75,8 @@ static int64_t position(const struct job *job, int64_t offset)
 
 /* Pairs [at, at + n) of all heads of a token; @c NULL makes them NaN. */
 static void rotate_heads(const struct plan *plan, char *y, const char *x,
-			 uint64_t at, uint64_t n, const float *c, const float *s)
+			 uint64_t at, uint64_t n, const float *c,
+			 const float *s)
 {
 	const struct air_vec *vy = &plan->pair[Y], *vx = &plan->pair[X];
 	float xi[PAIRS], xj[PAIRS], yi[PAIRS], yj[PAIRS];
@@ -85,10 +86,9 @@ static void rotate_heads(const struct plan *plan, char *y, const char *x,
 		float *tj = air_vec_target(vy, y + plan->other[Y], at, yj);
 
 		if (c)
-			AIR_BEST(rotate)(
-				ti, tj, air_vec_load(vx, x, at, n, xi),
-				air_vec_load(vx, x + plan->other[X], at, n, xj),
-				c, s, n);
+			AIR_BEST(rotate)
+		(ti, tj, air_vec_load(vx, x, at, n, xi),
+		 air_vec_load(vx, x + plan->other[X], at, n, xj), c, s, n);
 		for (uint64_t k = 0; !c && k < n; k++)
 			ti[k] = tj[k] = NAN;
 		air_vec_store(vy, y, at, n, ti);

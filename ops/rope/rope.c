@@ -3,7 +3,8 @@
 
 #include <airunner/ops/rope.h>
 
-static air_status check_table(const struct airunner_desc *d, struct air_error *e)
+static air_status check_table(const struct airunner_desc *d,
+			      struct air_error *e)
 {
 	const struct airunner_tensor *y = &d->tensor[AIR_ROPE_Y];
 	const struct airunner_tensor *cos = &d->tensor[AIR_ROPE_COS];

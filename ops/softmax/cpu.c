@@ -101,8 +101,8 @@ static void row(const struct plan *plan, char *y, const char *x)
 		uint64_t k = block_at(at, n);
 
 		if (!kept)
-			AIR_BEST(exp_block)(
-				e, air_vec_load(vx, x, at, k, tx), k, m);
+			AIR_BEST(exp_block)
+		(e, air_vec_load(vx, x, at, k, tx), k, m);
 		AIR_BEST(scale_block)(e, k, inverse);
 		air_vec_store(vy, y, at, k, e);
 	}
@@ -156,11 +156,11 @@ static void columns(const struct plan *plan, char *y, const char *x, uint64_t n)
 		total[i] = 0;
 	}
 	for (int64_t k = 0; k < plan->length; k++)
-		AIR_BEST(max_columns)(
-			m, air_vec_load(vx, x + k * sx, 0, n, tx), n);
+		AIR_BEST(max_columns)
+	(m, air_vec_load(vx, x + k * sx, 0, n, tx), n);
 	for (int64_t k = 0; k < plan->length; k++) {
-		AIR_BEST(exp_columns)(
-			ty, air_vec_load(vx, x + k * sx, 0, n, tx), m, n);
+		AIR_BEST(exp_columns)
+		(ty, air_vec_load(vx, x + k * sx, 0, n, tx), m, n);
 		AIR_BEST(add_columns)(total, ty, n);
 	}
 	for (uint64_t i = 0; i < n; i++)
@@ -168,8 +168,8 @@ static void columns(const struct plan *plan, char *y, const char *x, uint64_t n)
 	for (int64_t k = 0; k < plan->length; k++) {
 		float *e = air_vec_target(vy, y + k * sy, 0, ty);
 
-		AIR_BEST(exp_columns)(
-			e, air_vec_load(vx, x + k * sx, 0, n, tx), m, n);
+		AIR_BEST(exp_columns)
+		(e, air_vec_load(vx, x + k * sx, 0, n, tx), m, n);
 		AIR_BEST(scale_columns)(e, inverse, n);
 		air_vec_store(vy, y + k * sy, 0, n, e);
 	}
@@ -245,11 +245,10 @@ air_status air_softmax_cpu_plan(const struct airunner_desc *d,
 		air_vec_init(&plan->across[i], t[i]->dtype,
 			     plan->rows.stride[i][last]);
 	}
-	plan->columns = plan->rows.shape[last] >= 8 &&
-			llabs(plan->across[X].stride) <
-				llabs(plan->along[X].stride) &&
-			llabs(plan->across[Y].stride) <
-				llabs(plan->along[Y].stride);
+	plan->columns =
+		plan->rows.shape[last] >= 8 &&
+		llabs(plan->across[X].stride) < llabs(plan->along[X].stride) &&
+		llabs(plan->across[Y].stride) < llabs(plan->along[Y].stride);
 	*out = &plan->base;
 	return AIR_OK;
 }

@@ -3,7 +3,8 @@
 
 #include "ops/api.h"
 
-air_status air_create_vector_add_descriptor(air_channel *ch, air_descriptor **out,
+air_status air_create_vector_add_descriptor(air_channel *ch,
+					    air_descriptor **out,
 					    const air_tensor_desc *c,
 					    const air_tensor_desc *a,
 					    const air_tensor_desc *b)

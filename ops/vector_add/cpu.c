@@ -11,7 +11,8 @@ AIR_INLINE void vector_add AIR_EW_PARAMS
 AIR_VERSIONS(vector_add, AIR_EW_PARAMS, AIR_EW_ARGS)
 
 air_status air_vector_add_cpu_plan(const struct airunner_desc *d,
-				   struct air_cpu_plan **out, struct air_error *e)
+				   struct air_cpu_plan **out,
+				   struct air_error *e)
 {
 	return air_ew_plan(d, AIR_BEST(vector_add), 0, AIR_EW_CHEAP, out, e);
 }

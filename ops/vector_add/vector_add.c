@@ -3,7 +3,8 @@
 
 static air_status check(const struct airunner_desc *d, struct air_error *e)
 {
-	return air_check_elementwise(&air_op_vector_add, d, AIR_DTYPES_FLOAT, e);
+	return air_check_elementwise(&air_op_vector_add, d, AIR_DTYPES_FLOAT,
+				     e);
 }
 
 const struct air_op air_op_vector_add = {

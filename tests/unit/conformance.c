@@ -153,7 +153,8 @@ static void lay_out(const struct run *r, const struct conf_tensor *from,
 			t->shape[i] = r->tail + 1;
 	}
 	for (uint32_t k = 0; k < t->ndim; k++) {
-		uint32_t i = from->layout == CONF_PERMUTED ? k : t->ndim - 1 - k;
+		uint32_t i =
+			from->layout == CONF_PERMUTED ? k : t->ndim - 1 - k;
 		int64_t n = t->shape[i] ? t->shape[i] : 1;
 
 		if (from->repeat >> i & 1)
@@ -242,9 +243,9 @@ static void fill(struct run *r, uint32_t i, uint32_t where)
 	}
 	/* Read back: where elements repeat, the last one written counts. */
 	for (int64_t k = 0; k < n; k++)
-		r->value[i][k] =
-			conf_load(t->dtype, r->memory[where] + r->offset[where] +
-						    element(t, k));
+		r->value[i][k] = conf_load(t->dtype, r->memory[where] +
+							     r->offset[where] +
+							     element(t, k));
 	r->call.in[i] = r->value[i];
 }
 
@@ -290,12 +291,12 @@ static void clean_up(struct run *r)
 static bool close_enough(const struct conf_op *op, uint32_t dtype,
 			 conf_real got, conf_real want, conf_real mag)
 {
-	static const double half[] = {
-		[AIRUNNER_F32] = 0x1p-24, [AIRUNNER_F16] = 0x1p-11, [AIRUNNER_BF16] = 0x1p-8
-	};
-	static const double least[] = {
-		[AIRUNNER_F32] = 0x1p-149, [AIRUNNER_F16] = 0x1p-24, [AIRUNNER_BF16] = 0x1p-133
-	};
+	static const double half[] = { [AIRUNNER_F32] = 0x1p-24,
+				       [AIRUNNER_F16] = 0x1p-11,
+				       [AIRUNNER_BF16] = 0x1p-8 };
+	static const double least[] = { [AIRUNNER_F32] = 0x1p-149,
+					[AIRUNNER_F16] = 0x1p-24,
+					[AIRUNNER_BF16] = 0x1p-133 };
 	conf_real rounded = conf_round(dtype, want);
 	conf_real allowed;
 
@@ -321,8 +322,8 @@ static bool check_values(struct run *r)
 	const struct airunner_tensor *y = &r->d.tensor[0];
 
 	for (int64_t k = 0; k < r->call.count[0]; k++) {
-		conf_real got = conf_load(y->dtype, r->memory[0] + r->offset[0] +
-							    element(y, k));
+		conf_real got = conf_load(
+			y->dtype, r->memory[0] + r->offset[0] + element(y, k));
 		conf_real want = r->call.out[k];
 
 		if (!close_enough(r->op, y->dtype, got, want, r->call.mag[k]))
@@ -350,7 +351,8 @@ static bool check_surroundings(struct run *r)
 		for (uint64_t b = 0; r->memory[i] && b < r->bytes[i]; b++)
 			if (r->memory[i][b] != r->before[i][b])
 				return fail(
-					r, "operand %s: byte %lld from its first element was written to",
+					r,
+					"operand %s: byte %lld from its first element was written to",
 					air_op_find(r->op->id)->operand[i],
 					(long long)b - (long long)r->offset[i]);
 	}
@@ -372,7 +374,8 @@ static enum outcome run_checked(struct run *r)
 	struct air_error e = { "" };
 	uint64_t workspace = 0;
 	void *handle = NULL;
-	air_status st = r->ex->create(r->ex->arg, &r->d, &handle, &workspace, &e);
+	air_status st =
+		r->ex->create(r->ex->arg, &r->d, &handle, &workspace, &e);
 	bool good = true;
 
 	if (r->c->refused) {
@@ -423,9 +426,12 @@ static void run_one(const struct conf_executor *ex,
 		    const struct conf_case *c, uint32_t dtype, int64_t tail,
 		    struct tally *tally)
 {
-	struct run r = {
-		.ex = ex, .opt = opt, .op = op, .c = c, .dtype = dtype, .tail = tail
-	};
+	struct run r = { .ex = ex,
+			 .opt = opt,
+			 .op = op,
+			 .c = c,
+			 .dtype = dtype,
+			 .tail = tail };
 
 	r.random = opt->seed * 0x9e3779b97f4a7c15ULL + dtype * 977 + tail + 1;
 	describe(&r);
@@ -446,8 +452,9 @@ static void run_one(const struct conf_executor *ex,
 		       opt->label ? opt->label : "", r.message);
 }
 
-static void run_op(const struct conf_executor *ex, const struct conf_options *opt,
-		   const struct conf_op *op, struct conf_totals *totals)
+static void run_op(const struct conf_executor *ex,
+		   const struct conf_options *opt, const struct conf_op *op,
+		   struct conf_totals *totals)
 {
 	const char *name = air_op_find(op->id)->name;
 	struct tally tally = { 0 };

@@ -77,23 +77,23 @@ struct conf_tensor {
 	uint32_t misalign;
 };
 
-#define CONF_SHAPE(...)                                                        \
-	.ndim = sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t),          \
+#define CONF_SHAPE(...)                                               \
+	.ndim = sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t), \
 	.shape = { __VA_ARGS__ }
 
 /* { .layout, shape } of the case's dtype: CONF_T(DENSE, 3, 4) */
-#define CONF_T(how, ...)                                                       \
-	{                                                                      \
-		.layout = CONF_##how, CONF_SHAPE(__VA_ARGS__)                  \
+#define CONF_T(how, ...)                                      \
+	{                                                     \
+		.layout = CONF_##how, CONF_SHAPE(__VA_ARGS__) \
 	}
 /* ... with more fields: CONF_TX(DENSE, CONF_SHAPE(3, 4), .repeat = 1) */
-#define CONF_TX(how, ...)                                                      \
-	{                                                                      \
-		.layout = CONF_##how, __VA_ARGS__                              \
+#define CONF_TX(how, ...)                         \
+	{                                         \
+		.layout = CONF_##how, __VA_ARGS__ \
 	}
-#define CONF_SCALAR                                                            \
-	{                                                                      \
-		.layout = CONF_DENSE                                           \
+#define CONF_SCALAR                  \
+	{                            \
+		.layout = CONF_DENSE \
 	}
 
 /**
@@ -154,7 +154,7 @@ struct conf_op {
 	uint32_t n_cases;
 };
 
-#define CONF_CASES(array)                                                      \
+#define CONF_CASES(array) \
 	.cases = array, .n_cases = sizeof(array) / sizeof(array[0])
 
 #define CONF_FLOATS AIR_DTYPES_FLOAT

@@ -32,7 +32,8 @@ static void *memory(void *arg, uint32_t i, uint64_t bytes)
 }
 
 static air_status create(void *arg, const struct airunner_desc *d,
-			 void **handle, uint64_t *workspace, struct air_error *e)
+			 void **handle, uint64_t *workspace,
+			 struct air_error *e)
 {
 	struct handle *h = calloc(1, sizeof(*h));
 	air_status st = air_plan_init(&h->plan, d, e);

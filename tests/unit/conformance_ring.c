@@ -59,7 +59,8 @@ static void *memory(void *arg, uint32_t i, uint64_t bytes)
 }
 
 static air_status create(void *arg, const struct airunner_desc *d,
-			 void **handle, uint64_t *workspace, struct air_error *e)
+			 void **handle, uint64_t *workspace,
+			 struct air_error *e)
 {
 	struct conf_ring *c = arg;
 	const air_tensor_desc *t[AIRUNNER_MAX_TENSORS];

@@ -102,7 +102,7 @@ static uint32_t store_float(const struct format *f, int bits, conf_real v)
 conf_real conf_load(uint32_t dtype, const void *p)
 {
 	union {
-		uint32_t u32;
+		float f32;
 		uint16_t u16;
 		int32_t i32;
 		int8_t i8;
@@ -112,7 +112,7 @@ conf_real conf_load(uint32_t dtype, const void *p)
 	memcpy(&v, p, air_elem_size(dtype));
 	switch (dtype) {
 	case AIRUNNER_F32:
-		return load_float(&formats[dtype], 32, v.u32);
+		return v.f32; /* what C calls float, by any definition */
 	case AIRUNNER_I8:
 		return v.i8;
 	case AIRUNNER_I32:

@@ -24,8 +24,7 @@
 static void usage(void)
 {
 	fprintf(stderr,
-		"usage: test_conformance_ring [--open WHERE] [--executor "
-		"cpu|launch|resident] [--memory host|device] [OPERATOR]\n");
+		"usage: test_conformance_ring [--open WHERE] [--executor cpu|launch|resident] [--memory host|device] [OPERATOR]\n");
 	exit(2);
 }
 
@@ -65,7 +64,8 @@ int main(int argc, char **argv)
 		else if (ch == 'e')
 			which = executor(optarg);
 		else if (ch == 'm')
-			memory = strcmp(optarg, "device") ? AIR_HOST : AIR_DEVICE;
+			memory = strcmp(optarg, "device") ? AIR_HOST
+							  : AIR_DEVICE;
 		else
 			usage();
 	}

@@ -32,22 +32,22 @@
 #include <airunner/ops/softmax.h>
 #include <airunner/ops/vector_add.h>
 
-#define assert_ok(call)                                                        \
-	do {                                                                   \
-		air_status st_ = (call);                                       \
-		if (st_)                                                       \
-			fail_msg("%s: %d %s", #call, st_, air_last_error());   \
+#define assert_ok(call)                                                      \
+	do {                                                                 \
+		air_status st_ = (call);                                     \
+		if (st_)                                                     \
+			fail_msg("%s: %d %s", #call, st_, air_last_error()); \
 	} while (0)
-#define assert_refused(call, status, part)                                     \
-	do {                                                                   \
-		assert_int_equal(call, status);                                \
-		assert_non_null(strstr(air_last_error(), part));               \
+#define assert_refused(call, status, part)                       \
+	do {                                                     \
+		assert_int_equal(call, status);                  \
+		assert_non_null(strstr(air_last_error(), part)); \
 	} while (0)
-#define DIMS(...)                                                              \
-	sizeof((const int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t),            \
-		(const int64_t[])                                              \
-	{                                                                      \
-		__VA_ARGS__                                                    \
+#define DIMS(...)                                                   \
+	sizeof((const int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t), \
+		(const int64_t[])                                   \
+	{                                                           \
+		__VA_ARGS__                                         \
 	}
 #define AXES(...) ((const int32_t[]){ __VA_ARGS__ })
 
@@ -68,7 +68,8 @@ static air_tensor *tensor(air_dtype dtype, uint32_t ndim, const int64_t *shape)
 	return t;
 }
 
-static air_tensor *floats(uint32_t ndim, const int64_t *shape, const float *values)
+static air_tensor *floats(uint32_t ndim, const int64_t *shape,
+			  const float *values)
 {
 	air_tensor *t = tensor(AIR_F32, ndim, shape);
 	size_t n = (size_t)air_tensor_desc_elements(&t->desc);
@@ -127,7 +128,8 @@ static void test_vector_add(void **state)
 	assert_ok(air_create_vector_add_descriptor(ch, &d, &c->desc, &a->desc,
 						   &b->desc));
 	assert_string_equal(air_descriptor_name(d), "vector_add");
-	assert_ok(air_execute_vector_add(d, NONE, REF(c), REF(a), REF(b), &token));
+	assert_ok(air_execute_vector_add(d, NONE, REF(c), REF(a), REF(b),
+					 &token));
 	finish(c, F(11, 22, 33));
 	assert_ok(air_destroy_vector_add_descriptor(d));
 }
@@ -143,13 +145,15 @@ static void test_broadcast(void **state)
 
 	assert_ok(air_create_add_descriptor(ch, &d, &y->desc, &column->desc,
 					    &row->desc));
-	assert_ok(air_execute_add(d, NONE, REF(y), REF(column), REF(row), &token));
+	assert_ok(air_execute_add(d, NONE, REF(y), REF(column), REF(row),
+				  &token));
 	finish(y, F(11, 12, 13, 21, 22, 23));
 	assert_ok(air_destroy_add_descriptor(d));
 
 	assert_ok(air_create_mul_descriptor(ch, &d, &y->desc, &scalar->desc,
 					    &row->desc));
-	assert_ok(air_execute_mul(d, NONE, REF(y), REF(scalar), REF(row), &token));
+	assert_ok(air_execute_mul(d, NONE, REF(y), REF(scalar), REF(row),
+				  &token));
 	finish(y, F(7, 14, 21, 7, 14, 21));
 	assert_ok(air_destroy_mul_descriptor(d));
 
@@ -206,8 +210,8 @@ static void test_reductions(void **state)
 	air_tensor *kept = floats(DIMS(1, 3), NULL);
 	air_tensor *all = floats(0, NULL, NULL);
 
-	assert_ok(air_create_reduce_sum_descriptor(ch, &d, &rows->desc, &x->desc,
-						   AXES(-1), 1, false));
+	assert_ok(air_create_reduce_sum_descriptor(
+		ch, &d, &rows->desc, &x->desc, AXES(-1), 1, false));
 	assert_ok(air_execute_reduce_sum(d, NONE, REF(rows), REF(x), &token));
 	finish(rows, F(6, 15));
 	assert_ok(air_destroy_reduce_sum_descriptor(d));
@@ -227,11 +231,13 @@ static void test_reductions(void **state)
 		finish(all, F(21));
 		assert_ok(air_destroy_reduce_sum_descriptor(d));
 	}
-	assert_refused(air_create_reduce_sum_descriptor(
-			       ch, &d, &rows->desc, &x->desc, AXES(2), 1, false),
+	assert_refused(air_create_reduce_sum_descriptor(ch, &d, &rows->desc,
+							&x->desc, AXES(2), 1,
+							false),
 		       AIR_BAD_ATTRIBUTE, "axis 2 is not one of x's 2");
-	assert_refused(air_create_reduce_sum_descriptor(
-			       ch, &d, &rows->desc, &x->desc, AXES(-3), 1, false),
+	assert_refused(air_create_reduce_sum_descriptor(ch, &d, &rows->desc,
+							&x->desc, AXES(-3), 1,
+							false),
 		       AIR_BAD_ATTRIBUTE, "axis -3 is not one of x's 2");
 	assert_refused(air_create_reduce_max_descriptor(ch, &d, &rows->desc,
 							&x->desc, AXES(1, -1),
@@ -245,7 +251,8 @@ static void test_softmax(void **state)
 	air_tensor *y = floats(DIMS(2, 2), NULL);
 	const float e = 0.26894142f;
 
-	assert_ok(air_create_softmax_descriptor(ch, &d, &y->desc, &x->desc, -1));
+	assert_ok(
+		air_create_softmax_descriptor(ch, &d, &y->desc, &x->desc, -1));
 	assert_ok(air_execute_softmax(d, NONE, REF(y), REF(x), &token));
 	finish(y, F(0.5, 0.5, 0.5, 0.5));
 	assert_ok(air_destroy_softmax_descriptor(d));
@@ -270,7 +277,8 @@ static void test_norms(void **state)
 
 	assert_ok(air_create_rms_norm_descriptor(ch, &d, &y->desc, &x->desc,
 						 &w->desc, 0));
-	assert_ok(air_execute_rms_norm(d, NONE, REF(y), REF(x), REF(w), &token));
+	assert_ok(
+		air_execute_rms_norm(d, NONE, REF(y), REF(x), REF(w), &token));
 	finish(y, F(6 / rms, 4 / rms));
 	assert_ok(air_destroy_rms_norm_descriptor(d));
 
@@ -368,9 +376,9 @@ static void test_matmul(void **state)
 						    &b->desc, NULL, NULL, false,
 						    true, 1, 0, AIR_ACT_NONE),
 		       AIR_BAD_SHAPE, "matmul: operand b: dimension");
-	assert_refused(air_create_matmul_descriptor(ch, &d, &y->desc, &a->desc,
-						    &b->desc, NULL, NULL, false,
-						    false, 1, 0.5, AIR_ACT_NONE),
+	assert_refused(air_create_matmul_descriptor(
+			       ch, &d, &y->desc, &a->desc, &b->desc, NULL, NULL,
+			       false, false, 1, 0.5, AIR_ACT_NONE),
 		       AIR_BAD_ARGUMENT, "beta is 0 (it is 0.5)");
 }
 
@@ -434,9 +442,9 @@ static void test_conv2d(void **state)
 	assert_ok(air_destroy_conv2d_descriptor(d));
 	assert_ok(air_buffer_free(workspace));
 
-	assert_refused(air_create_conv2d_descriptor(ch, &d, &y->desc, &x->desc,
-						    &w->desc, NULL, AXES(1, -2),
-						    NULL, NULL, 1, AIR_ACT_NONE),
+	assert_refused(air_create_conv2d_descriptor(
+			       ch, &d, &y->desc, &x->desc, &w->desc, NULL,
+			       AXES(1, -2), NULL, NULL, 1, AIR_ACT_NONE),
 		       AIR_BAD_ATTRIBUTE, "conv2d: stride is -2");
 }
 
@@ -470,7 +478,8 @@ static void test_prepared(void **state)
 	struct air_call calls[3];
 
 	assert_ok(air_create_relu_descriptor(ch, &d, &x->desc, &x->desc));
-	assert_ok(air_create_scale_descriptor(ch, &scale, &x->desc, &x->desc, -3));
+	assert_ok(air_create_scale_descriptor(ch, &scale, &x->desc, &x->desc,
+					      -3));
 	assert_ok(air_prepare_scale(scale, &calls[0], NONE, REF(x), REF(x)));
 	assert_ok(air_prepare_relu(d, &calls[1], NONE, REF(x), REF(x)));
 	assert_ok(air_prepare_scale(scale, &calls[2], NONE, REF(x), REF(x)));

@@ -67,10 +67,10 @@ static air_status init(struct airunner_desc d)
 	return air_plan_init(&plan, &d, &error);
 }
 
-#define assert_refused(d, status, sentence)                                    \
-	do {                                                                   \
-		assert_int_equal(init(d), status);                             \
-		assert_non_null(strstr(error.text, sentence));                 \
+#define assert_refused(d, status, sentence)                    \
+	do {                                                   \
+		assert_int_equal(init(d), status);             \
+		assert_non_null(strstr(error.text, sentence)); \
 	} while (0)
 
 /* ------------------------------------------------------------ descriptors */
@@ -158,18 +158,20 @@ static void test_sentences(void **state)
 	d.tensor[0] = matrix(4, 6);
 	d.tensor[1] = matrix(4, 5);
 	assert_int_equal(init(d), AIR_BAD_SHAPE);
-	assert_string_equal(error.text,
-			    "softmax: operand x: shape [4, 5] differs from y's "
-			    "[4, 6]; they must be equal");
+	assert_string_equal(
+		error.text,
+		"softmax: operand x: shape [4, 5] differs from y's [4, 6]; they must be equal");
 	d.tensor[1] = matrix(4, 6);
 	d.tensor[1].dtype = AIRUNNER_F16;
 	assert_int_equal(init(d), AIR_BAD_DTYPE);
-	assert_string_equal(error.text, "softmax: operand x: dtype f16 differs "
-					"from y's f32; they must be equal");
+	assert_string_equal(
+		error.text,
+		"softmax: operand x: dtype f16 differs from y's f32; they must be equal");
 	d.tensor[0].dtype = d.tensor[1].dtype = AIRUNNER_I8;
 	assert_int_equal(init(d), AIR_BAD_DTYPE);
-	assert_string_equal(error.text, "softmax: operand y: dtype is i8; it "
-					"must be one of f32, f16, bf16");
+	assert_string_equal(
+		error.text,
+		"softmax: operand y: dtype is i8; it must be one of f32, f16, bf16");
 	d.tensor[0].dtype = d.tensor[1].dtype = AIRUNNER_F32;
 	d.attr[0] = 2;
 	assert_int_equal(init(d), AIR_BAD_ATTRIBUTE);
@@ -178,9 +180,9 @@ static void test_sentences(void **state)
 	d = matmul();
 	d.tensor[2] = matrix(7, 5);
 	assert_int_equal(init(d), AIR_BAD_SHAPE);
-	assert_string_equal(error.text,
-			    "matmul: operand b: dimension 0 of shape [7, 5] "
-			    "must be 6 (what a is summed over)");
+	assert_string_equal(
+		error.text,
+		"matmul: operand b: dimension 0 of shape [7, 5] must be 6 (what a is summed over)");
 }
 
 /*
@@ -341,10 +343,10 @@ static air_status bind3(const struct airunner_desc *d, uint64_t y, uint64_t a,
 }
 
 #define assert_bound(call) assert_int_equal(call, AIR_OK)
-#define assert_unbound(call, status, which)                                    \
-	do {                                                                   \
-		assert_int_equal(call, status);                                \
-		assert_int_equal(operand, which);                              \
+#define assert_unbound(call, status, which)       \
+	do {                                      \
+		assert_int_equal(call, status);   \
+		assert_int_equal(operand, which); \
 	} while (0)
 
 static void test_bind(void **state)
@@ -367,7 +369,8 @@ static void test_bind_refusals(void **state)
 	uint64_t good = REF(2, 0);
 
 	assert_unbound(bind3(&d, REF(5, 0), good, good), AIR_BAD_HANDLE, 1);
-	assert_unbound(bind3(&d, REF(1, 0), REF(0, 0), good), AIR_BAD_HANDLE, 2);
+	assert_unbound(bind3(&d, REF(1, 0), REF(0, 0), good), AIR_BAD_HANDLE,
+		       2);
 	assert_unbound(bind3(&d, REF(1, 0), good, NONE), AIR_BAD_HANDLE, 3);
 	assert_unbound(bind3(&d, REF(1, 4060), good, good), AIR_BAD_RANGE, 1);
 	assert_unbound(bind3(&d, REF(1, 0), REF(2, 4096), good), AIR_BAD_RANGE,
@@ -375,12 +378,14 @@ static void test_bind_refusals(void **state)
 	assert_unbound(bind3(&d, REF(1, 0), good, REF(3, (1ULL << 40) - 4)),
 		       AIR_BAD_RANGE, 3);
 	assert_unbound(bind3(&d, REF(1, 2), good, good), AIR_BAD_ALIGN, 1);
-	assert_unbound(bind7(&d, REF(1, 0), good, good, REF(3, 0), NONE, NONE, 0),
+	assert_unbound(bind7(&d, REF(1, 0), good, good, REF(3, 0), NONE, NONE,
+			     0),
 		       AIR_BAD_RESERVED, 4);
 	assert_unbound(bind7(&d, REF(1, 0), good, good, NONE, NONE, NONE, 1),
 		       AIR_BAD_RESERVED, 7);
 	d.tensor[1].stride[0] = -1;
-	assert_unbound(bind3(&d, REF(1, 0), REF(2, 32), good), AIR_BAD_RANGE, 2);
+	assert_unbound(bind3(&d, REF(1, 0), REF(2, 32), good), AIR_BAD_RANGE,
+		       2);
 	assert_bound(bind3(&d, REF(1, 0), REF(2, 36), good));
 }
 
@@ -450,7 +455,8 @@ static void test_bind_workspace(void **state)
 	assert_in_range(n, 1, 4000);
 	assert_bound(bind7(&d, y, a, b, NONE, NONE, REF(3, 64), 0));
 	assert_int_equal(addr[5], 0x30040);
-	assert_unbound(bind7(&d, y, a, b, NONE, NONE, NONE, 0), AIR_WORKSPACE, 6);
+	assert_unbound(bind7(&d, y, a, b, NONE, NONE, NONE, 0), AIR_WORKSPACE,
+		       6);
 	assert_unbound(bind7(&d, y, a, b, NONE, NONE,
 			     REF(3, (4096 - n) / 64 * 64 + 64), 0),
 		       AIR_WORKSPACE, 6);

@@ -173,16 +173,18 @@ static void test_interleaved(void **state)
 					.ndim = 2,
 					.shape = { 8, 64 },
 					.stride = { 128, 1 } };
-	struct airunner_tensor every_other = {
-		.dtype = AIRUNNER_F32, .ndim = 1, .shape = { 50 }, .stride = { 2 }
-	};
+	struct airunner_tensor every_other = { .dtype = AIRUNNER_F32,
+					       .ndim = 1,
+					       .shape = { 50 },
+					       .stride = { 2 } };
 	struct airunner_tensor backwards = every_other;
 
 	backwards.stride[0] = -2;
 	assert_false(air_tensor_overlap(&left, 4096, &left, 4096 + 64 * 4));
 	assert_true(air_tensor_overlap(&left, 4096, &left, 4096 + 63 * 4));
 	assert_false(air_tensor_overlap(&left, 4096, &left, 4096 - 64 * 4));
-	assert_false(air_tensor_overlap(&every_other, 4096, &every_other, 4100));
+	assert_false(
+		air_tensor_overlap(&every_other, 4096, &every_other, 4100));
 	assert_true(air_tensor_overlap(&every_other, 4096, &every_other, 4104));
 	assert_false(air_tensor_overlap(&every_other, 4096, &backwards,
 					4100 + 49 * 8));
@@ -319,7 +321,8 @@ static void test_iter(void **state)
 		tx.dtype = AIRUNNER_F32;
 		/* Another layout without shared elements for x. */
 		for (uint32_t i = 0, step = 1; i < tx.ndim; i++) {
-			tx.stride[i] = below(2) ? (int64_t)step : -(int64_t)step;
+			tx.stride[i] =
+				below(2) ? (int64_t)step : -(int64_t)step;
 			step *= tx.shape[i] ? tx.shape[i] : 1;
 		}
 		if (!air_tensor_distinct(&ty))
