@@ -171,22 +171,41 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 static struct air_worker *signalled;
+static unsigned int last_call;
+
+/*
+ * An operator that does not come to an end on the CPU has the worker's thread
+ * for itself, and nothing there could see that the time is up.
+ */
+static void on_alarm(int sig)
+{
+	static const char text[] =
+		"airunnerd: an operator did not end in time; giving up\n";
+	ssize_t n = write(STDERR_FILENO, text, sizeof(text) - 1);
+
+	(void)n;
+	_exit(EXIT_FAILURE);
+}
 
 static void on_signal(int sig)
 {
 	int saved = errno;
 
 	air_worker_stop_async(signalled);
+	alarm(last_call);
 	errno = saved;
 }
 
-static void catch_signals(struct air_worker *w)
+static void catch_signals(struct air_worker *w, uint64_t drain_ns)
 {
-	struct sigaction sa = { .sa_handler = on_signal };
+	struct sigaction stop = { .sa_handler = on_signal };
+	struct sigaction late = { .sa_handler = on_alarm };
 
 	signalled = w;
-	sigaction(SIGTERM, &sa, NULL);
-	sigaction(SIGINT, &sa, NULL);
+	last_call = (unsigned int)(drain_ns / 1000000000) + 3;
+	sigaction(SIGALRM, &late, NULL);
+	sigaction(SIGTERM, &stop, NULL);
+	sigaction(SIGINT, &stop, NULL);
 	signal(SIGPIPE, SIG_IGN);
 }
 
@@ -243,7 +262,7 @@ static int serve(const struct arguments *a)
 		air_fail(&e, AIR_SYSTEM, "sigaction: %s", strerror(errno));
 		goto out;
 	}
-	catch_signals(w);
+	catch_signals(w, a->worker.drain_ns);
 	if (air_worker_run(w, &e))
 		goto out;
 	air_log(AIR_LOG_INFO, "done");
@@ -263,7 +282,7 @@ int main(int argc, char **argv)
 					  NULL,	   NULL,  NULL };
 	struct arguments a = {
 		.listen = { .mode = 0660, .group = -1 },
-		.worker = { .name = "airunnerd" },
+		.worker = { .name = "airunnerd", .drain_ns = 5000000000 },
 	};
 
 	air_worker_set_log(log_line);
