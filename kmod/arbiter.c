@@ -229,7 +229,7 @@ bool air_queue_has_event(struct air_queue *queue)
  */
 void air_queue_changed(struct air_queue *queue)
 {
-	struct air_channel *waiting;
+	struct air_channel *waiting, *pick;
 	unsigned int i, best = AIRUNNER_PRIO_CLASSES;
 	u64 now, age;
 
@@ -241,11 +241,14 @@ void air_queue_changed(struct air_queue *queue)
 			break;
 		}
 	}
-	WRITE_ONCE(queue->page->pending, queue->nr_told + queue->nr_ready);
+	now = ktime_get_ns();
+	pick = air_queue_pick(queue, now);
+	/* Those that are withheld are not worth a call. */
+	WRITE_ONCE(queue->page->pending,
+		   queue->nr_told + (pick ? queue->nr_ready : 0));
 	WRITE_ONCE(queue->page->best_prio, best);
 
-	now = ktime_get_ns();
-	if (queue->nr_told || air_queue_pick(queue, now)) {
+	if (queue->nr_told || pick) {
 		wake_up(&queue->wq);
 		if (queue->eventfd)
 			air_eventfd_signal(queue->eventfd);

@@ -6,6 +6,7 @@
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/nospec.h>
+#include <linux/sched/signal.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -64,15 +65,16 @@ static int air_release(struct inode *inode, struct file *filp)
 
 /*
  * A worker that dies leaves its channels even if a child of it, which never
- * served anything, still has the file open.
+ * served anything, still has the file open. It dies with its last thread: one
+ * that ends, or that has a table of files of its own, is not it.
  */
 static int air_flush(struct file *filp, fl_owner_t id)
 {
 	struct air_file *file = filp->private_data;
 	struct air_worker *worker = air_file_worker(file);
 
-	if (worker && current->flags & PF_EXITING &&
-	    worker->pid == task_tgid(current))
+	if (worker && worker->pid == task_tgid(current) &&
+	    !atomic_read(&current->signal->live))
 		air_worker_death(worker);
 	return 0;
 }

@@ -69,10 +69,11 @@ extern struct mutex air_control;
 /**
  * struct air_user - what one user has of the module
  * @uid: the user
- * @refs: channels and buffers that are charged here
+ * @refs: channels, buffers and workers that are charged here
  * @channels: channels built
  * @entries: ring entries of those, which bounds outstanding submissions
  * @pages: pages pinned
+ * @workers: workers attached
  */
 struct air_user {
 	kuid_t uid;
@@ -80,6 +81,7 @@ struct air_user {
 	unsigned long channels;
 	unsigned long entries;
 	unsigned long pages;
+	unsigned int workers;
 };
 
 extern unsigned int air_max_channels;
@@ -89,6 +91,8 @@ int air_user_charge_channel(struct air_user *user, unsigned long entries);
 void air_user_uncharge_channel(struct air_user *user, unsigned long entries);
 int air_user_charge_pages(struct air_user *user, unsigned long pages);
 void air_user_uncharge_pages(struct air_user *user, unsigned long pages);
+int air_user_charge_worker(struct air_user *user);
+void air_user_uncharge_worker(struct air_user *user);
 
 /* region.c: user memory, pinned and charged ---------------------------- */
 
@@ -410,6 +414,7 @@ int air_ring_heads(struct air_channel *ch, u64 *sq_tail, u64 *cq_head);
  * @caps: AIRUNNER_CAP_*
  * @flags: AIRUNNER_WORKER_*
  * @uid: the user who attached it
+ * @quota: whose quota it counts against
  * @pid: the process that attached it
  * @name: for humans
  * @node: in the list of workers (air_control, like the next three)
@@ -426,6 +431,7 @@ struct air_worker {
 	u64 caps;
 	u32 flags;
 	kuid_t uid;
+	struct air_user *quota;
 	struct pid *pid;
 	char name[32];
 	struct list_head node;

@@ -24,6 +24,10 @@ module_param_named(max_pinned_mb, air_max_pinned_mb, ulong, 0644);
 MODULE_PARM_DESC(max_pinned_mb,
 		 "MiB one user may have pinned, beside RLIMIT_MEMLOCK; 0: any");
 
+static unsigned int air_max_workers = 64;
+module_param_named(max_workers, air_max_workers, uint, 0644);
+MODULE_PARM_DESC(max_workers, "workers one user may attach");
+
 static DEFINE_MUTEX(air_users);
 static DEFINE_XARRAY(air_users_by_id);
 
@@ -60,7 +64,8 @@ void air_user_put(struct air_user *user)
 {
 	mutex_lock(&air_users);
 	if (!--user->refs) {
-		WARN_ON_ONCE(user->channels || user->entries || user->pages);
+		WARN_ON_ONCE(user->channels || user->entries || user->pages ||
+			     user->workers);
 		xa_erase(&air_users_by_id, __kuid_val(user->uid));
 		kfree(user);
 	}
@@ -110,5 +115,25 @@ void air_user_uncharge_pages(struct air_user *user, unsigned long pages)
 {
 	mutex_lock(&air_users);
 	user->pages -= pages;
+	mutex_unlock(&air_users);
+}
+
+int air_user_charge_worker(struct air_user *user)
+{
+	int ret = -EDQUOT;
+
+	mutex_lock(&air_users);
+	if (user->workers < READ_ONCE(air_max_workers)) {
+		user->workers++;
+		ret = 0;
+	}
+	mutex_unlock(&air_users);
+	return ret;
+}
+
+void air_user_uncharge_worker(struct air_user *user)
+{
+	mutex_lock(&air_users);
+	user->workers--;
 	mutex_unlock(&air_users);
 }

@@ -32,6 +32,10 @@ static void air_worker_release(struct kref *ref)
 	air_queue_destroy(&worker->queue);
 	if (worker->page)
 		__free_page(worker->page);
+	if (worker->quota) {
+		air_user_uncharge_worker(worker->quota);
+		air_user_put(worker->quota);
+	}
 	put_pid(worker->pid);
 	kfree_rcu(worker, rcu);
 }
@@ -320,6 +324,21 @@ static bool air_worker_may_attach(u32 flags)
 	return gid_valid(gid) && in_group_p(gid);
 }
 
+static int air_worker_charge(struct air_worker *worker)
+{
+	struct air_user *user = air_user_get(worker->uid);
+	int ret;
+
+	if (!user)
+		return -ENOMEM;
+	ret = air_user_charge_worker(user);
+	if (ret)
+		air_user_put(user);
+	else
+		worker->quota = user;
+	return ret;
+}
+
 /* air_worker_attach() - ATTACH_WORKER */
 int air_worker_attach(struct air_file *file,
 		      struct airunner_attach_worker *arg,
@@ -346,6 +365,9 @@ int air_worker_attach(struct air_file *file,
 	strscpy(worker->name, arg->name, sizeof(worker->name));
 	INIT_LIST_HEAD(&worker->channels);
 	air_queue_init(&worker->queue);
+	ret = air_worker_charge(worker);
+	if (ret)
+		goto err;
 	worker->page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 	if (!worker->page) {
 		ret = -ENOMEM;

@@ -10,7 +10,7 @@ to=$1
 version=$(sed -n 's/^MODULE_VERSION("\(.*\)");/\1/p' "$kmod/main.c")
 
 mkdir -p "$to/compat" "$to/uapi"
-cp "$kmod"/*.c "$kmod"/*.h "$kmod/Makefile" "$to"
+cp "$kmod"/*.c "$kmod"/*.h "$kmod/Makefile" "$kmod/Kbuild" "$to"
 rm -f "$to"/*.mod.c "$to/air-compat-config.h"
 cp "$kmod"/compat/*.c "$kmod/compat/probe.sh" "$to/compat"
 cp "$kmod/../include/uapi/airunner.h" "$to/uapi"

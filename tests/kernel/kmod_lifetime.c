@@ -265,6 +265,30 @@ static void worker_child_exits(void)
 	expect_event(w.fd, AIRUNNER_EV_READY, r.id);
 }
 
+static void *thread_with_files(void *arg)
+{
+	check(!unshare(CLONE_FILES));
+	return NULL;
+}
+
+/* A thread that ends, with a table of files of its own, is not the worker. */
+static void worker_thread_exits(void)
+{
+	struct region r;
+	struct worker w;
+	pthread_t thread;
+	int fd = device_open();
+
+	attach(&w);
+	channel_make(fd, &r);
+	expect_event(w.fd, AIRUNNER_EV_CHANNEL_NEW, r.id);
+	check(!pthread_create(&thread, NULL, thread_with_files, NULL));
+	check(!pthread_join(thread, NULL));
+	check_eq(read_number(SYSFS "workers"), 1);
+	submit(&r, AIRUNNER_OP_NOP);
+	expect_event(w.fd, AIRUNNER_EV_READY, r.id);
+}
+
 static void waiting_worker(void *arg)
 {
 	struct airunner_event event;
@@ -855,6 +879,7 @@ static const struct test_case cases[] = {
 	{ "worker_killed_other_takes_over", worker_killed_other_takes_over },
 	{ "worker_killed_child_has_file", worker_killed_child_has_file },
 	{ "worker_child_exits", worker_child_exits },
+	{ "worker_thread_exits", worker_thread_exits },
 	{ "worker_killed_in_wait", worker_killed_in_wait },
 	{ "worker_gives_back", worker_gives_back },
 	{ "owner_killed", owner_killed },

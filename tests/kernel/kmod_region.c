@@ -594,8 +594,29 @@ static int two_mib(int fd)
 	return ret;
 }
 
+static int third_worker(int fd)
+{
+	struct worker w[3];
+	int ret, e;
+
+	attach(&w[0]);
+	attach(&w[1]);
+	w[2].fd = device_open();
+	ret = attach_with(&w[2], w[2].fd, 0, 0);
+	e = errno;
+	close(w[0].fd);
+	close(w[1].fd);
+	/* Refused, it is a file like any other; and there is room again. */
+	if (attach_with(&w[2], w[2].fd, 0, 0))
+		return 0;
+	close(w[2].fd);
+	errno = e;
+	return ret;
+}
+
 static void quotas(void)
 {
+	quota("max_workers", "2", third_worker);
 	quota("max_channels", "2", third_channel);
 	quota("max_entries", "64", large_ring);
 	quota("max_pinned_mb", "1", two_mib);
