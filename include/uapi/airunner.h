@@ -701,7 +701,8 @@ struct airunner_build_channel {
  *
  * DESTROY_CHANNEL (owner): no further submission is taken; what is outstanding
  * is completed by the worker, and the region is let go when it detaches.
- * DETACH_CHANNEL (worker): the worker has unmapped the region and is done.
+ * DETACH_CHANNEL (worker): the worker has unmapped the region and is done. One
+ * that has not ended is thereby given back, and goes to another worker.
  * RESET_CHANNEL (CAP_SYS_ADMIN): ends a channel now: outstanding submissions
  * are answered AIRUNNER_S_RESET, waiters return, the worker is told.
  */
@@ -770,6 +771,15 @@ struct airunner_doorbell {
  * Needs CAP_SYS_ADMIN or membership of the group in the module parameter
  * worker_gid: a worker sees its channels' memory. With AIRUNNER_WORKER_OWN
  * anybody may attach, and is given only channels of its own user.
+ *
+ * A worker that dies while it has channels (its process ends or its file is
+ * closed) leaves them to another one, or to itself when it comes back. The
+ * module has then answered what was outstanding with AIRUNNER_S_WORKER_DIED:
+ * the next worker finds its place in the ring by the completion laps, and
+ * skips what is answered already, which need not be in order. READY follows.
+ *
+ * EPERM: see above; EBUSY: this file has channels, or is a worker already;
+ * EDQUOT: the user has too many workers.
  */
 struct airunner_attach_worker {
 	__u32 size;
@@ -868,7 +878,8 @@ struct airunner_report {
  * @flags: must be zero
  * @timeout_ns: relative; negative waits for ever, 0 does not wait
  * @channel_id: client: the channel; worker: must be zero
- * @nr_reports: worker: entries of @reports; client: must be zero
+ * @nr_reports: worker: in: entries of @reports; out: 0 once they have been
+ *	applied, whatever the call returns; client: must be zero
  * @seq: client: in: the completion sequence last seen; out: the one now
  * @reports: worker: address of struct airunner_report[@nr_reports]
  * @events: worker: address of struct airunner_event[@nr_events]
@@ -880,6 +891,8 @@ struct airunner_report {
  * looks at its completion once more, and then waits: no wake-up is lost.
  * Worker: applies the reports, then returns the next events in the arbiter's
  * order.
+ * A signal handler with SA_RESTART, or being stopped and continued, does not
+ * end a wait; what is left of @timeout_ns is then kept here.
  * ETIME: nothing within @timeout_ns; EINTR: signal; ESHUTDOWN: the channel
  * has ended (outstanding completions have been written).
  */
