@@ -372,15 +372,6 @@ static void discard(struct air_channel *ch, struct air_buffer *buf)
 	free_buffer(buf);
 }
 
-static air_status care(struct air_channel *ch)
-{
-	if (air_load(&ch->care, RELAXED) ||
-	    air_load(&ch->ring.ctrl->sq_epoch, RELAXED) !=
-		    air_load(&ch->epoch, RELAXED))
-		return air_channel_care(ch);
-	return AIR_OK;
-}
-
 air_status air_buffer_alloc(air_channel *ch, size_t bytes, air_memory memory,
 			    air_buffer **out)
 {
@@ -389,7 +380,7 @@ air_status air_buffer_alloc(air_channel *ch, size_t bytes, air_memory memory,
 
 	if (status != AIR_OK)
 		return status;
-	status = care(ch);
+	status = air_channel_settle(ch);
 	if (status != AIR_OK)
 		return status;
 	air_buffer_reap(ch);

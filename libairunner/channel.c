@@ -89,7 +89,10 @@ static void free_channel(struct air_channel *ch)
 	pthread_mutex_destroy(&ch->error_lock);
 	pthread_mutex_destroy(&ch->answer_lock);
 	pthread_mutex_destroy(&ch->replay_lock);
+	air_arguments_free(&ch->arguments);
 	air_ids_free(&ch->descriptor_ids);
+	air_ids_free(&ch->module_ids);
+	air_ids_free(&ch->function_ids);
 	free(ch->slots);
 	free(ch->collected);
 	free(ch->freed);
@@ -118,6 +121,8 @@ static struct air_channel *alloc_channel(struct air_device *dev, uint32_t order)
 	air_list_init(&ch->limbo);
 	air_list_init(&ch->deferred);
 	air_list_init(&ch->descriptors);
+	air_list_init(&ch->modules);
+	air_arguments_init(&ch->arguments);
 	air_cache_bins_init(&ch->bins);
 	ch->next_handle = 1;
 	ch->slots = aligned_alloc(64, sizeof(*ch->slots) << order);
@@ -235,6 +240,7 @@ air_status air_channel_destroy(air_channel *ch)
 
 	ch->ops->channel_destroy(ch);
 	air_descriptor_destroy_all(ch);
+	air_module_destroy_all(ch);
 	air_buffer_destroy_all(ch);
 	free_channel(ch);
 	return AIR_OK;

@@ -16,6 +16,7 @@
 
 #include <airunner.h>
 
+#include "libairunner/arguments.h"
 #include "libairunner/buffer.h"
 #include "libairunner/cache.h"
 #include "libairunner/device.h"
@@ -94,6 +95,9 @@ struct air_channel {
 	struct air_list deferred;
 	struct air_list descriptors;
 	struct air_ids descriptor_ids;
+	struct air_list modules;
+	struct air_ids module_ids;
+	struct air_ids function_ids;
 	struct air_cache_bins bins; /* dev->lock */
 
 	/* First failure of a detached call. */
@@ -107,7 +111,29 @@ struct air_channel {
 	air_status cut; /* AIR_OK while the worker is there */
 	bool broken;	/* the laps make no sense */
 	pthread_mutex_t replay_lock;
+
+	/* Argument bytes of launches; has a lock of its own. */
+	struct air_arguments arguments;
 };
+
+/* What a reference to a freed buffer is replaced by: nothing has this handle.
+ */
+#define AIR_HANDLE_FREED (AIRUNNER_HANDLE_NONE - 1)
+
+/*
+ * @payload, unless it refers to a buffer that was freed: the worker then
+ * refuses it, although the memory behind the handle may still be registered,
+ * in the cache.
+ */
+static inline uint64_t air_channel_live(const struct air_channel *ch,
+					uint64_t payload)
+{
+	uint32_t handle = airunner_ref_handle(payload);
+
+	if (!(air_load(&ch->freed[handle / 64], RELAXED) >> handle % 64 & 1))
+		return payload;
+	return airunner_ref(AIR_HANDLE_FREED, airunner_ref_offset(payload));
+}
 
 /* AIR_OK, AIR_FORKED. */
 air_status air_channel_usable(const struct air_channel *ch);
@@ -199,10 +225,30 @@ void air_channel_answer(struct air_channel *ch);
 void air_channel_explain(struct air_channel *ch, uint64_t index, uint64_t meta,
 			 const struct air_cqe *cqe);
 
-/* -------------------------------------------------------- descriptor.c */
+/* ------------------------------------------------------------- epoch.c */
 
-/* Make the descriptors again that a new worker does not have. */
+/* See to ch->care and to a changed epoch if there is any need. */
+air_status air_channel_settle(struct air_channel *ch);
+
+/*
+ * Whether what a worker was just given was given to the one that has all the
+ * rest. The caller holds ch->lock.
+ */
+bool air_channel_is_settled(struct air_channel *ch);
+
+/* Give all that a new worker does not have. */
+air_status air_channel_replay(struct air_channel *ch);
+
+/* What must end a replay, of how giving one thing ended. */
+air_status air_replay_status(air_status status);
+
+/* -------------------------------------------- descriptor.c and module.c */
+
+/* The caller holds ch->replay_lock. */
 air_status air_descriptor_replay(struct air_channel *ch);
+air_status air_module_replay(struct air_channel *ch);
+
 void air_descriptor_destroy_all(struct air_channel *ch);
+void air_module_destroy_all(struct air_channel *ch);
 
 #endif /* AIR_CHANNEL_H */

@@ -152,12 +152,6 @@ static air_status make(struct air_channel *ch, struct air_descriptor *d)
 	return AIR_OK;
 }
 
-static bool epoch_changed(struct air_channel *ch)
-{
-	return air_load(&ch->ring.ctrl->sq_epoch, ACQUIRE) !=
-	       air_load(&ch->epoch, RELAXED);
-}
-
 /*
  * Until it was made by the worker that has the others: one that took over in
  * between was told of those on the list only.
@@ -168,11 +162,9 @@ static air_status make_and_list(struct air_channel *ch,
 	air_status status;
 
 	for (;;) {
-		if (air_load(&ch->care, RELAXED) || epoch_changed(ch)) {
-			status = air_channel_care(ch);
-			if (status != AIR_OK)
-				return status;
-		}
+		status = air_channel_settle(ch);
+		if (status != AIR_OK)
+			return status;
 		status = take_id(ch, &d->id);
 		if (status != AIR_OK)
 			return status;
@@ -185,11 +177,7 @@ static air_status make_and_list(struct air_channel *ch,
 		if (status != AIR_OK)
 			return status;
 		pthread_mutex_lock(&ch->lock);
-		/* The first worker of all found the submission in the ring. */
-		if (!ch->epoch &&
-		    air_load(&ch->ring.ctrl->sq_epoch, ACQUIRE) == 1)
-			air_store(&ch->epoch, 1, RELEASE);
-		if (!epoch_changed(ch)) {
+		if (air_channel_is_settled(ch)) {
 			air_list_append(&ch->descriptors, &d->node);
 			pthread_mutex_unlock(&ch->lock);
 			return AIR_OK;
@@ -198,58 +186,24 @@ static air_status make_and_list(struct air_channel *ch,
 	}
 }
 
-/*
- * A new worker that cannot do what the old one did (it has no GPU, say) must
- * not take the rest of the channel along: only executions of that descriptor
- * fail, with AIR_BAD_ID.
- */
-static bool refused_for_good(air_status status)
-{
-	switch (status) {
-	case AIR_OK:
-	case AIR_FULL:
-	case AIR_NO_WORKER:
-	case AIR_WORKER_DIED:
-	case AIR_CHANNEL_DEAD:
-	case AIR_RESET:
-		return false;
-	default:
-		return true;
-	}
-}
-
 air_status air_descriptor_replay(struct air_channel *ch)
 {
 	air_status status = AIR_OK;
+	struct air_list *pos;
 
-	pthread_mutex_lock(&ch->replay_lock);
-	while (epoch_changed(ch) && status == AIR_OK) {
-		uint32_t epoch = air_load(&ch->ring.ctrl->sq_epoch, ACQUIRE);
-		struct air_list *pos;
+	pthread_mutex_lock(&ch->lock);
+	pos = ch->descriptors.next;
+	while (pos != &ch->descriptors && status == AIR_OK) {
+		struct air_descriptor *d =
+			air_list_entry(pos, struct air_descriptor, node);
 
-		pthread_mutex_lock(&ch->lock);
-		if (ch->epoch)
-			air_buffer_lose_device(ch);
-		pos = ch->descriptors.next;
-		while (pos != &ch->descriptors && status == AIR_OK) {
-			struct air_descriptor *d = air_list_entry(
-				pos, struct air_descriptor, node);
-
-			/* It stays: destroying it takes replay_lock. */
-			pthread_mutex_unlock(&ch->lock);
-			status = make(ch, d);
-			if (refused_for_good(status))
-				status = AIR_OK;
-			pthread_mutex_lock(&ch->lock);
-			pos = d->node.next;
-		}
-		if (status == AIR_OK)
-			air_store(&ch->epoch, epoch, RELEASE);
+		/* It stays: destroying it takes replay_lock. */
 		pthread_mutex_unlock(&ch->lock);
-		if (status == AIR_WORKER_DIED)
-			status = AIR_OK;
+		status = air_replay_status(make(ch, d));
+		pthread_mutex_lock(&ch->lock);
+		pos = d->node.next;
 	}
-	pthread_mutex_unlock(&ch->replay_lock);
+	pthread_mutex_unlock(&ch->lock);
 	return status;
 }
 
@@ -445,7 +399,9 @@ void air_descriptor_destroy_all(struct air_channel *ch)
 		struct air_deferred *d =
 			air_list_entry(pos, struct air_deferred, node);
 
-		if (d->done == destroy_submitted)
-			free(air_list_entry(d, struct air_descriptor, destroy));
+		if (d->done != destroy_submitted)
+			continue;
+		air_list_remove(pos);
+		free(air_list_entry(d, struct air_descriptor, destroy));
 	}
 }

@@ -12,6 +12,7 @@
 #include "libairunner/channel.h"
 #include "libairunner/descriptor_object.h"
 #include "libairunner/error.h"
+#include "libairunner/module.h"
 
 struct text {
 	char buf[256];
@@ -82,7 +83,7 @@ static void add_reference(struct air_channel *ch, struct text *t,
 		    (unsigned long long)offset);
 		return;
 	}
-	if (handle == AIRUNNER_HANDLE_NONE - 1) {
+	if (handle == AIR_HANDLE_FREED) {
 		add(t, " at offset %llu of a buffer that was freed",
 		    (unsigned long long)offset);
 		return;
@@ -148,22 +149,29 @@ void air_channel_explain(struct air_channel *ch, uint64_t index, uint64_t meta,
 	uint8_t opcode = airunner_sqe_opcode(air_load(slot, RELAXED));
 	uint32_t id = (uint32_t)(meta & AIR_SLOT_ID);
 	struct air_descriptor *d = NULL;
+	const char *name = NULL;
 	struct text t = { .len = 0 };
 
 	t.buf[0] = '\0';
 	pthread_mutex_lock(&ch->lock);
 	if (opcode == AIRUNNER_OP_EXEC || opcode == AIRUNNER_OP_CANCELED)
 		d = air_descriptor_find(ch, id);
+	if (opcode == AIRUNNER_OP_LAUNCH)
+		name = air_function_name(ch, id);
 	if (d)
 		add(&t, "%s", d->plan.op->name);
+	else if (name)
+		add(&t, "launch of %s", name);
 	else if (opcode == AIRUNNER_OP_EXEC)
 		add(&t, "execution of descriptor %u", id);
 	else if (opcode_name(opcode))
 		add(&t, "%s", opcode_name(opcode));
 	else
 		add(&t, "opcode %u", opcode);
-	if (opcode == AIRUNNER_OP_EXEC || opcode == AIRUNNER_OP_LAUNCH)
+	if (opcode == AIRUNNER_OP_EXEC)
 		add_operand(ch, &t, d, index, cqe->detail & 0xf);
+	else if (opcode == AIRUNNER_OP_LAUNCH && cqe->detail)
+		add(&t, ": pointer %u", cqe->detail);
 	pthread_mutex_unlock(&ch->lock);
 	air_error_set((air_status)cqe->status, "%s: %s", t.buf,
 		      air_status_string((air_status)cqe->status));

@@ -17,7 +17,7 @@ static bool grow(struct air_ids *ids)
 		return false;
 	memset(map + ids->words, 0, (words - ids->words) * sizeof(*map));
 	if (!ids->words)
-		map[0] = 1;	/* 0 is no id */
+		map[0] = 1; /* 0 is no id */
 	ids->map = map;
 	ids->words = words;
 	return true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Numbers by which a worker knows a channel's descriptors, modules and
- * functions. Always the lowest free one: workers keep tables by them. The ring's
- * order makes early reuse harmless.
+ * functions. Always the lowest free one: workers keep tables by them. The
+ * ring's order makes early reuse harmless.
  */
 #ifndef AIR_IDS_H
 #define AIR_IDS_H

@@ -471,7 +471,7 @@ static inline int64_t air_ring_recover(struct air_ring *r,
 		struct air_sqe sqe;
 		int step;
 
-		/* lap(index) is lap + 1: the submission after that completion */
+		/* Its lap is lap + 1: the one after that completion. */
 		if (air_ring_fetch(r, index, &sqe)) {
 			answer(arg, index);
 			lap++;

@@ -18,22 +18,6 @@ _Static_assert(AIR_CALL_UNORDERED == AIRUNNER_SQE_UNORDERED &&
 		       AIR_CALL_BARRIER == AIRUNNER_SQE_BARRIER,
 	       "calls carry the ring's own flags");
 
-/*
- * What a reference to a freed buffer is replaced by: no buffer ever has this
- * handle, so the worker refuses the operand, although the memory behind the
- * old one may still be registered, in the cache.
- */
-#define HANDLE_FREED (AIRUNNER_HANDLE_NONE - 1)
-
-static uint64_t without_freed(const struct air_channel *ch, uint64_t payload)
-{
-	uint32_t handle = airunner_ref_handle(payload);
-
-	if (!(air_load(&ch->freed[handle / 64], RELAXED) >> handle % 64 & 1))
-		return payload;
-	return airunner_ref(HANDLE_FREED, airunner_ref_offset(payload));
-}
-
 /* A high-water mark; others may raise it at the same moment. */
 static void raise_mark(uint64_t *mark, uint64_t to)
 {
@@ -92,7 +76,7 @@ static __attribute__((noinline)) void put_rare(struct air_channel *ch,
 	    airunner_sqe_opcode(word[0]) == AIRUNNER_OP_EXEC) {
 		for (int i = AIRUNNER_WORD_OPERAND;
 		     i <= AIRUNNER_WORD_WORKSPACE; i++)
-			word[i] = without_freed(ch, word[i]);
+			word[i] = air_channel_live(ch, word[i]);
 	}
 	place(ch, call, slot_flags, index, word);
 }
@@ -170,7 +154,7 @@ air_status air_channel_care(struct air_channel *ch)
 	}
 	if (air_load(&ch->ring.ctrl->sq_epoch, ACQUIRE) !=
 	    air_load(&ch->epoch, RELAXED)) {
-		air_status status = air_descriptor_replay(ch);
+		air_status status = air_channel_replay(ch);
 
 		if (status != AIR_OK)
 			return status;

@@ -19,8 +19,8 @@ void air_uring_destroy(struct air_uring *u);
 
 /*
  * Wait until the completion sequence of channel @id of file @fd is no longer
- * @seq, or until @deadline. False: it can't be done this way. *@error is 0 or an
- * errno as of WAIT.
+ * @seq, or until @deadline. False: it can't be done this way. *@error is 0 or
+ * an errno as of WAIT.
  */
 bool air_uring_wait(struct air_uring *u, int fd, uint32_t id, uint64_t seq,
 		    uint64_t deadline, int *error);

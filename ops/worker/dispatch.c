@@ -246,7 +246,7 @@ bool air_dispatch(struct air_wchannel *ch, uint64_t index,
 		air_launch_control(ch, index, sqe);
 		return true;
 	case AIRUNNER_OP_LAUNCH:
-		return air_launch(ch, index, sqe, deadline);
+		return air_launch_begin(ch, index, sqe, deadline);
 	default:
 		air_answer(ch, index, AIR_BAD_OPCODE, 0, now, now);
 		return true;

@@ -417,7 +417,7 @@ void *air_ref_host(struct air_wchannel *ch, uint64_t ref, uint64_t bytes,
 /* launch.c */
 void air_launch_control(struct air_wchannel *ch, uint64_t index,
 			const struct air_sqe *sqe);
-bool air_launch(struct air_wchannel *ch, uint64_t index,
+bool air_launch_begin(struct air_wchannel *ch, uint64_t index,
 		const struct air_sqe *sqe, uint64_t deadline);
 void air_wmodule_free(struct air_wchannel *ch, struct air_wmodule *m);
 

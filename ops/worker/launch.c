@@ -302,7 +302,7 @@ static air_status decode(struct air_wchannel *ch, struct launch_bytes *in,
 	return AIR_OK;
 }
 
-bool air_launch(struct air_wchannel *ch, uint64_t index,
+bool air_launch_begin(struct air_wchannel *ch, uint64_t index,
 		const struct air_sqe *sqe, uint64_t deadline)
 {
 	uint64_t bytes = sqe->word[AIRUNNER_WORD_ARG];
