@@ -7,7 +7,7 @@ set -euo pipefail
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # Everything that is fetched or built for guests. Point AIR_GUEST_CACHE
 # elsewhere to share it between clones.
-CACHE=${AIR_GUEST_CACHE:-$TOP/build/guest}
+CACHE=$(realpath -m "${AIR_GUEST_CACHE:-$TOP/build/guest}")
 VARIANT=${VARIANT:-release}
 B=$TOP/build/$VARIANT
 KERNELS="6.1 6.12 debug"

@@ -38,6 +38,11 @@ fetch() {
 	rm -rf "$tmp"
 }
 
+# Both kinds of build folder name themselves by absolute paths: one that was
+# moved or copied here is as good as none.
+finished() { [ "$(cat "$1/ok" 2>/dev/null)" = "$1" ]; }
+finish() { echo "$1" >"$1/ok"; }
+
 # A fresh container has no package lists at all.
 have_lists() {
 	[ -n "$(apt-cache pkgnames linux-image-amd64 2>/dev/null)" ] ||
@@ -63,7 +68,7 @@ debian() {
 		die "$1 is $image, but $2 is $headers"
 	version=$(apt-cache show "$image" | sed -n 's/^Version: //p' | head -n1)
 	dir=$CACHE/debian-$release-$version
-	if [ ! -e "$dir/ok" ]; then
+	if ! finished "$dir"; then
 		common=$(depends_on "$headers" '^linux-headers-.*-common')
 		kbuild=$(depends_on "$headers" '^linux-kbuild-')
 		# Before 6.12 the dependency on kbuild is the common one's.
@@ -77,7 +82,7 @@ debian() {
 		echo "$release" >"$dir/release"
 		# Guests need no other module than ours.
 		rm -rf "$dir/lib/modules"
-		touch "$dir/ok"
+		finish "$dir"
 	fi
 	echo "$dir"
 }
@@ -97,7 +102,7 @@ source_version() {
 
 unpack_source() {
 	local src=$1
-	[ ! -e "$src/ok" ] || return 0
+	! finished "$src" || return 0
 	fetch "$src.deb" linux-source-6.1
 	mkdir -p "$src"
 	say "unpacking the kernel's source"
@@ -113,7 +118,7 @@ unpack_source() {
 		--exclude='*/Documentation/*.rst' \
 		--exclude='*/Documentation/*.yaml'
 	rm -rf "$src.deb"
-	touch "$src/ok"
+	finish "$src"
 }
 
 source_tree() {
@@ -130,7 +135,7 @@ debug() {
 	version=$(source_version)
 	hash=$(config_hash)
 	dir=$CACHE/debug-$version-$hash
-	if [ ! -e "$dir/ok" ]; then
+	if ! finished "$dir"; then
 		src=$(source_tree)
 		say "building the debug kernel (some minutes; log: $dir/log)"
 		rm -rf "$dir"
@@ -157,7 +162,7 @@ debug() {
 		find "$dir/build" -name '*.o' ! -path '*/tools/*' \
 			! -path '*/scripts/*' -delete
 		rm -f "$dir/build/vmlinux.a"
-		touch "$dir/ok"
+		finish "$dir"
 	fi
 	echo "$dir"
 }
@@ -168,7 +173,7 @@ known() {
 	local memo=$CACHE/known-$1$2 dir
 	[ -e "$memo" ] && ! [ /var/lib/apt/lists -nt "$memo" ] || return 1
 	dir=$(cat "$memo")
-	[ -e "$dir/ok" ] && echo "$dir"
+	finished "$dir" && echo "$dir"
 }
 
 # provide NAME KEY COMMAND...: the known one, or what COMMAND makes. Whoever
