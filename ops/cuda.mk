@@ -56,17 +56,33 @@ endef
 $(CUDA_DIR)/fatbin/%.fatbin: ops/%/kernel.cu $(CUDA_DIR)/archs
 	$(CUDA_FATBIN)
 
-# All bodies in one kernel: the list of them is the list of folders.
-$(CUDA_DIR)/bodies.cuh: $(wildcard ops/*/kernel.cuh)
+# The resident kernel calls every operator's body: each is compiled by itself,
+# the list of them is the list in airunner/ops.h (all of AIR_OPS have a
+# kernel.cuh). Linked code cannot be PTX: GPUs that are not in CUDA_ARCHS have
+# cuda-launch only. The registers it leaves are what others' kernels find beside
+# it on a multiprocessor.
+CUDA_BODIES := $(patsubst ops/%/kernel.cuh,%,$(wildcard ops/*/kernel.cuh))
+CUDA_RES_FLAGS := $(NVCCFLAGS) -maxrregcount=128 \
+	$(foreach a,$(CUDA_ARCHS),-gencode=arch=compute_$(a),code=sm_$(a))
+
+$(CUDA_DIR)/body/%.o: ops/worker/resident/body.cu ops/%/kernel.cuh \
+		$(CUDA_DIR)/archs
 	@mkdir -p $(@D)
-	@for f in $(sort $^); do echo "#include \"$$f\""; done >$@
+	$(NVCC) $(CUDA_RES_FLAGS) -dc -DAIR_NAME=$* \
+		-DAIR_HEADER='"ops/$*/kernel.cuh"' -MMD -MF $(@:.o=.d) \
+		-o $@ $<
 
-$(CUDA_DIR)/fatbin/resident.fatbin: ops/worker/resident/resident.cu \
-		$(CUDA_DIR)/bodies.cuh $(CUDA_DIR)/archs
-	$(CUDA_FATBIN)
-$(CUDA_DIR)/fatbin/resident.fatbin: NVCCFLAGS += -I$(CUDA_DIR)
+$(CUDA_DIR)/body/resident.o: ops/worker/resident/resident.cu \
+		$(CUDA_DIR)/archs
+	@mkdir -p $(@D)
+	$(NVCC) $(CUDA_RES_FLAGS) -dc -MMD -MF $(@:.o=.d) -o $@ $<
 
-.SECONDARY: $(patsubst %,$(CUDA_DIR)/fatbin/%.fatbin,$(CUDA_KERNELS))
+$(CUDA_DIR)/fatbin/resident.fatbin: $(CUDA_DIR)/body/resident.o \
+		$(CUDA_BODIES:%=$(CUDA_DIR)/body/%.o)
+	@mkdir -p $(@D)
+	$(NVCC) $(CUDA_RES_FLAGS) -dlink -fatbin -o $@ $^
+
+.SECONDARY: $(patsubst %,$(CUDA_DIR)/fatbin/%.fatbin,$(CUDA_KERNELS) resident)
 
 # The bytes, aligned as the driver wants them.
 $(CUDA_DIR)/fatbin/%.o: $(CUDA_DIR)/fatbin/%.fatbin
@@ -83,7 +99,7 @@ $(CUDA_DIR)/%.o: %.c
 $(B)/libairunner-cuda.so: $(CUDA_OBJ)
 	$(CC) -shared $(LDFLAGS) -Wl,-z,defs -Wl,-soname,$(@F) -o $@ $^ $(LDLIBS)
 
--include $(wildcard $(CUDA_DIR)/fatbin/*.d)
+-include $(wildcard $(CUDA_DIR)/fatbin/*.d $(CUDA_DIR)/body/*.d)
 endif
 
 -include tests/gpu/build.mk

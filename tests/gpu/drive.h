@@ -10,6 +10,16 @@
 
 #include "ops/worker/executor.h"
 
+#define DRIVE_ORDER 10
+
+/**
+ * struct drive - an executor and one channel
+ * @done, @status: of the run in progress: finished, and the first failure
+ * @start, @end: of the last work that finished
+ * @region, @ring, @collected, @next: executors that drain the ring: it
+ * @lent: the executor has the ring
+ * @space: what operands lie in, as handle 1
+ */
 struct drive {
 	const struct air_executor_ops *ops;
 	struct air_exec *ex;
@@ -17,6 +27,13 @@ struct drive {
 	unsigned int done;
 	air_status status;
 	uint64_t start, end;
+	struct air_wbuffer region;
+	struct air_ring ring;
+	uint8_t collected[1 << DRIVE_ORDER];
+	uint64_t next;
+	bool lent;
+	unsigned int attached, ran_here;
+	struct air_wbuffer space;
 };
 
 /* cuda.h's calls that the tests make themselves. */
@@ -48,8 +65,14 @@ void drive_close(struct drive *d);
 /* Device memory in *@buf. */
 air_status drive_alloc(struct drive *d, struct air_wbuffer *buf, uint64_t size);
 
+/* Have the executor's ring back at the host, if it has one and it is lent. */
+void drive_recall(struct drive *d);
+
+/* Lend the ring from d->next on. False: the executor does not want it. */
+bool drive_attach(struct drive *d);
+
 /*
- * Start @n times the same work, wait for all (at most 20 seconds, then the
+ * Start @n times the same work (through the ring, if the executor drains one), wait for all (at most 20 seconds, then the
  * process ends with a sentence), and return the first status that is not
  * AIR_OK. @work needs plan or launch, and addr.
  */

@@ -167,6 +167,7 @@ EXPORT CUresult cuDevicePrimaryCtxReset(CUdevice dev)
 	fake.fault = 0;
 	n_pending = 0;
 	memset(range, 0, sizeof(range));
+	fake.registered = 0;
 	return CUDA_SUCCESS;
 }
 
@@ -217,6 +218,13 @@ EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n,
 							     size_t shared)
 {
 	*n = 1;
+	return healthy();
+}
+
+EXPORT CUresult cuOccupancyMaxActiveClusters(int *n, CUfunction f,
+					     const CUlaunchConfig *c)
+{
+	*n = 16;
 	return healthy();
 }
 

@@ -427,8 +427,12 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		if (argc < 4 || strstr(cases[i], argv[3]))
 			n[check(&dr, cases[i])]++;
-	printf("selfcheck %s: %u right, %u wrong, %u not for it\n", argv[2],
+	printf("selfcheck %s: %u right, %u wrong, %u not for it", argv[2],
 	       n[0], n[1], n[2]);
+	if (dr.attached)
+		printf(" (ring lent %u times, %u came back undone)",
+		       dr.attached, dr.ran_here);
+	putchar('\n');
 	air_pool_destroy(pool);
 	drive_close(&dr);
 	return n[1] ? 1 : 0;

@@ -187,6 +187,15 @@ void air_cuda_quiet_end(struct air_cuda *c)
 			c->client[i].quiet_end(c->client[i].arg);
 }
 
+void air_cuda_make_way(struct air_cuda *c)
+{
+	if (c->quiet || c->lost)
+		return;
+	for (uint32_t i = 0; i < c->n_clients; i++)
+		if (c->client[i].make_way)
+			c->client[i].make_way(c->client[i].arg);
+}
+
 bool air_cuda_is_fatal(struct air_cuda *c, CUresult r)
 {
 	switch (r) {

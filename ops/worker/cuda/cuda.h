@@ -32,13 +32,15 @@ struct air_cuda_client {
 	/* leave the GPU, wait until that is done; and come back */
 	void (*quiet_begin)(void *arg);
 	void (*quiet_end)(void *arg);
+	/* leave the GPU, come back with the next poll() that has reason to */
+	void (*make_way)(void *arg);
 	/* the context is about to go with all that is in it; is there again */
 	void (*lost)(void *arg);
 	void (*restored)(void *arg);
 	void *arg;
 };
 
-#define AIR_CUDA_CLIENTS 2
+#define AIR_CUDA_CLIENTS 4
 
 /* A function of an operator's module; see air_cuda_function(). */
 struct air_cuda_function {
@@ -103,6 +105,9 @@ void air_cuda_remove_client(struct air_cuda *c, void *arg);
 
 void air_cuda_quiet_begin(struct air_cuda *c);
 void air_cuda_quiet_end(struct air_cuda *c);
+
+/* Have the resident kernel leave the GPU to what is about to be enqueued. */
+void air_cuda_make_way(struct air_cuda *c);
 
 /*
  * Whether @r means that the context is lost; remembers it in c->lost. What is

@@ -27,6 +27,12 @@
 
 /* How often a stream without progress is asked whether it has failed. */
 #define ASK_NS 1000000ull
+/*
+ * What is larger fills the GPU for longer than a resident kernel takes to
+ * leave it.
+ */
+#define YIELD_BYTES (8u << 20)
+#define YIELD_THREADS 16384u
 /* How long a sleeping worker goes without asking. */
 #define SLEEP_ASK_NS 10000000l
 
@@ -54,6 +60,8 @@ struct air_exec {
 	struct channel *channels;
 	struct air_stream *active;
 	unsigned int outstanding;
+	struct air_work *finished, *lost;	/* by launch_lost() */
+	struct air_work *suspect;
 	uint64_t asked;
 	int event_fd, timer_fd, wait_fd;
 	bool armed;
@@ -70,8 +78,10 @@ static int watch(int ep, int fd)
 
 static void launch_close(struct air_exec *ex)
 {
-	if (ex->cuda)
+	if (ex->cuda) {
+		air_cuda_remove_client(ex->cuda, ex);
 		air_cuda_put(ex->cuda);
+	}
 	if (ex->wait_fd >= 0)
 		close(ex->wait_fd);
 	if (ex->timer_fd >= 0)
@@ -80,6 +90,8 @@ static void launch_close(struct air_exec *ex)
 		close(ex->event_fd);
 	free(ex);
 }
+
+static void launch_lost(void *arg);
 
 static const struct air_worker_services *services;
 
@@ -111,6 +123,10 @@ static air_status launch_open(const struct air_executor_config *config,
 	st = air_cuda_get(ex->services, &ex->cuda, e);
 	if (st)
 		goto fail;
+	air_cuda_add_client(ex->cuda, &(struct air_cuda_client){
+		.lost = launch_lost,
+		.arg = ex,
+	});
 	*out = ex;
 	return AIR_OK;
 fail:
@@ -337,6 +353,7 @@ static CUresult run_library(struct air_exec *ex, struct plan *p,
 
 	if (!have_scratch(ex, s))
 		return CUDA_ERROR_OUT_OF_MEMORY;
+	/* beside a resident kernel, code cannot be loaded */
 	if (cold)
 		air_cuda_quiet_begin(ex->cuda);
 	r = air_lt_run(ex->cuda, p->lt, addr, s->scratch, s->stream);
@@ -399,6 +416,20 @@ static void push(struct air_exec *ex, struct air_stream *s,
 	}
 }
 
+/*
+ * A resident kernel holds registers everywhere: what wants the whole GPU, or
+ * large blocks, would wait for it or run on what is left.
+ */
+static bool wants_all(const struct air_work *work, const struct plan *p)
+{
+	const struct air_launch *l = work->launch;
+
+	if (!l)
+		return p->p.bytes > YIELD_BYTES;
+	return (uint64_t)l->grid[0] * l->grid[1] * l->grid[2] * l->block[0] *
+		       l->block[1] * l->block[2] > YIELD_THREADS;
+}
+
 static air_status launch_run(struct air_exec *ex, struct air_work *work)
 {
 	struct channel *ch = work->ch_priv;
@@ -423,6 +454,8 @@ static air_status launch_run(struct air_exec *ex, struct air_work *work)
 		if (st)
 			goto now;
 	}
+	if (wants_all(work, p))
+		air_cuda_make_way(ex->cuda);
 	r = choose_stream(ch, work, &s);
 	if (r == CUDA_SUCCESS) {
 		if (work->launch)
@@ -475,45 +508,66 @@ static unsigned int report(struct air_exec *ex, struct air_work *list,
 	return n;
 }
 
-/*
- * The context is lost. The work at the head of a stream was running or next;
- * if only one of those is a user's kernel, that one did it.
- */
-static unsigned int report_lost(struct air_exec *ex)
+static void append(struct air_work **list, struct air_work *more)
 {
-	struct air_work *suspect = NULL, *lost = NULL, **tail = &lost;
+	while (*list)
+		list = &(*list)->next;
+	*list = more;
+}
+
+/*
+ * The context is about to go: take stock. The work at the head of a stream was
+ * running or next; if only one of those is a user's kernel, that one did it.
+ */
+static void launch_lost(void *arg)
+{
+	struct air_exec *ex = arg;
 	uint64_t now = ex->services->now();
-	struct air_error e = { "" };
-	unsigned int suspects = 0, n = 0;
+	unsigned int suspects = 0;
 	struct air_stream *s;
 
-	/* what had completed before is not lost */
-	for (s = ex->active; s; s = s->next)
-		n += report(ex, air_stream_pop(s, now), AIR_OK);
+	ex->suspect = NULL;
 	for (s = ex->active; s; s = s->next) {
+		/* what had completed before is not lost */
+		append(&ex->finished, air_stream_pop(s, now));
 		if (s->first && !s->first->plan) {
-			suspect = s->first;
+			ex->suspect = s->first;
 			suspects++;
 		}
 	}
+	if (suspects != 1)
+		ex->suspect = NULL;
 	while ((s = ex->active)) {
+		struct air_work *list = air_stream_pop_all(s);
+
 		ex->active = s->next;
 		s->active = false;
-		*tail = air_stream_pop_all(s);
-		while (*tail) {
-			(*tail)->end = now;
-			tail = &(*tail)->next;
-		}
+		for (struct air_work *w = list; w; w = w->next)
+			w->end = now;
+		append(&ex->lost, list);
 	}
-	if (air_cuda_restore(ex->cuda, &e))
+}
+
+static unsigned int report_lost(struct air_exec *ex)
+{
+	struct air_work *lost, *finished;
+	struct air_error e = { "" };
+	unsigned int n;
+
+	/* both executors of the GPU are told, each reports its own */
+	if (ex->cuda->lost && air_cuda_restore(ex->cuda, &e))
 		ex->services->log("cuda-launch: %s", e.text);
+	finished = ex->finished;
+	lost = ex->lost;
+	ex->finished = ex->lost = NULL;
+	n = report(ex, finished, AIR_OK);
 	while (lost) {
 		struct air_work *w = lost;
 
 		lost = w->next;
 		ex->outstanding--;
 		n++;
-		ex->services->work_done(w, suspects == 1 && w == suspect ?
+		ex->services->work_done(w, w == ex->suspect ?
 						AIR_DEVICE_FAULT :
 						AIR_DEVICE_LOST, 0);
 	}
@@ -549,7 +603,7 @@ static unsigned int launch_poll(struct air_exec *ex)
 
 	if (ex->armed)
 		drain_fds(ex);
-	if (ex->cuda->lost)
+	if (ex->cuda->lost || ex->lost || ex->finished)
 		return report_lost(ex);
 	if (!ex->active)
 		return 0;

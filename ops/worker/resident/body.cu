@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The body of one operator for the resident kernel. Compiled once for each:
+ * AIR_NAME is its name, AIR_HEADER its ops/<op>/kernel.cuh.
+ */
+#include AIR_HEADER
+#include "ops/worker/resident/body.cuh"
+
+#define DEFINE(name)                                                    \
+	AIR_RES_BODY(name)                                              \
+	{                                                               \
+		air_body<AIR_OP_##name>::run(plan->variant, plan->params, \
+					     ops, part);                \
+	}
+#define EXPAND(name) DEFINE(name)
+
+EXPAND(AIR_NAME)

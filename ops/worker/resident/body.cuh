@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An operator as the resident kernel calls it: a function of its own, compiled
+ * by itself (body.cu) and linked. All in one, they would keep the compiler busy
+ * for very long and share the registers of the worst.
+ */
+#ifndef AIR_RES_BODY_CUH
+#define AIR_RES_BODY_CUH
+
+#include "ops/cuda/device.cuh"
+#include "ops/worker/resident/resident.h"
+
+#define AIR_RES_BODY(name)                                      \
+	__device__ void air_run_##name(const air_res_plan *plan, \
+				       const air_operands &ops,  \
+				       const air_part &part)
+
+#define AIR_RES_DECLARE(name) AIR_RES_BODY(name);
+AIR_OPS(AIR_RES_DECLARE)
+#undef AIR_RES_DECLARE
+
+#endif /* AIR_RES_BODY_CUH */

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The host side of cuda-launch with a driver that runs nothing (fake_cuda.h):
+ * completion, order over streams, what happens to work when the context is
+ * lost, buffers, registrations, modules.
+ *
+ *	AIRUNNER_LIBCUDA=.../libfake-cuda.so host_test PLUGIN
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "ops/worker/executor.h"
+#include "tests/gpu/fake_cuda.h"
+
+#define ILLEGAL_ADDRESS 700
+
+static const struct air_executor_ops *ops;
+static struct fake_cuda *fake;
+static struct air_exec *ex;
+static void *channel;
+
+static struct {
+	struct air_work *work;
+	air_status status;
+} ended[64];
+static unsigned int n_ended;
+
+static void work_done(struct air_work *work, air_status status, uint32_t detail)
+{
+	assert_true(n_ended < 64);
+	ended[n_ended].work = work;
+	ended[n_ended++].status = status;
+}
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+static void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+static void say(const char *fmt, ...)
+{
+}
+
+static const struct air_worker_services services = {
+	.work_done = work_done,
+	.now = now,
+	.log = say,
+};
+
+static struct air_plan plan;
+static void *plan_priv;
+
+static void plan_add(void)
+{
+	uint64_t workspace = 0;
+	struct air_error e;
+
+	memset(&plan, 0, sizeof(plan));
+	plan.desc.op = AIR_OP_add;
+	plan.desc.n_tensors = 3;
+	for (int i = 0; i < 3; i++) {
+		plan.desc.tensor[i].dtype = AIRUNNER_F32;
+		plan.desc.tensor[i].ndim = 1;
+		plan.desc.tensor[i].shape[0] = 1000;
+		plan.desc.tensor[i].stride[0] = 1;
+	}
+	assert_int_equal(ops->plan(ex, &plan, &plan_priv, &workspace, &e), 0);
+	assert_int_equal(workspace, 0);
+}
+
+static int setup(void **state)
+{
+	struct air_executor_config config = { .spin_ns = 1000 };
+	struct air_error e = { "" };
+
+	memset(fake, 0, sizeof(*fake));
+	fake->regs = 32;
+	n_ended = 0;
+	assert_int_equal(ops->open(&config, &ex, &e), 0);
+	assert_int_equal(ops->channel_open(ex, NULL, &channel), 0);
+	plan_add();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	fake->hold = 0;
+	ops->unplan(ex, plan_priv);
+	ops->channel_close(ex, channel);
+	ops->close(ex);
+	assert_int_equal(fake->retained, 0);
+	assert_int_equal(fake->registered, 0);
+	return 0;
+}
+
+static air_status run(struct air_work *w, uint32_t flags)
+{
+	*w = (struct air_work){ .ch_priv = channel, .plan = &plan,
+				.plan_priv = plan_priv, .flags = flags,
+				.start = now() };
+	return ops->run(ex, w);
+}
+
+static air_status run_user(struct air_work *w, void *function,
+			   const void *args, uint32_t bytes)
+{
+	struct air_launch l = { .function = function, .grid = { 1, 1, 1 },
+				.block = { 32, 1, 1 }, .args = args,
+				.arg_bytes = bytes };
+
+	*w = (struct air_work){ .ch_priv = channel, .launch = &l,
+				.start = now() };
+	return ops->run(ex, w);
+}
+
+/* Poll until @n have ended: a lost context is noticed within milliseconds. */
+static void poll_for(unsigned int n)
+{
+	uint64_t limit = now() + 10000000000ull;
+
+	while (n_ended < n) {
+		ops->poll(ex);
+		assert_true(now() < limit);
+	}
+	assert_int_equal(n_ended, n);
+	assert_int_equal(ops->outstanding(ex), 0);
+}
+
+static void test_burst(void **state)
+{
+	struct air_work w[10];
+	unsigned int launches = fake->launches, writes = fake->writes;
+
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(run(&w[i], 0), AIR_PENDING);
+	assert_int_equal(ops->outstanding(ex), 10);
+	assert_int_equal(ops->poll(ex), 0);
+	ops->flush(ex);
+	poll_for(10);
+	assert_int_equal(fake->launches - launches, 10);
+	/* one completion word for all of them */
+	assert_int_equal(fake->writes - writes, 1);
+	for (int i = 0; i < 10; i++) {
+		assert_ptr_equal(ended[i].work, &w[i]);
+		assert_int_equal(ended[i].status, AIR_OK);
+		assert_true(w[i].start <= w[i].end);
+		/* shares of the burst's time, one after the other */
+		if (i)
+			assert_true(w[i].start >= w[i - 1].end);
+	}
+}
+
+static void test_held(void **state)
+{
+	struct air_work w[2];
+
+	fake->hold = 1;
+	run(&w[0], 0);
+	run(&w[1], AIRUNNER_SQE_UNORDERED);
+	ops->flush(ex);
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(ops->poll(ex), 0);
+	fake->hold = 0;
+	poll_for(2);
+}
+
+static void test_lost(void **state)
+{
+	struct air_work w[3];
+	unsigned int resets = fake->resets;
+
+	run(&w[0], 0);
+	ops->flush(ex);
+	poll_for(1);
+	fake->hold = 1;
+	run(&w[1], 0);
+	run(&w[2], AIRUNNER_SQE_UNORDERED);
+	ops->flush(ex);
+	fake->fault = ILLEGAL_ADDRESS;
+	poll_for(3);
+	assert_int_equal(ended[1].status, AIR_DEVICE_LOST);
+	assert_int_equal(ended[2].status, AIR_DEVICE_LOST);
+	assert_int_equal(fake->resets, resets + 1);
+	/* and later work runs, with plans made before */
+	fake->hold = 0;
+	assert_int_equal(run(&w[0], 0), AIR_PENDING);
+	ops->flush(ex);
+	poll_for(4);
+	assert_int_equal(ended[3].status, AIR_OK);
+}
+
+static void test_fault_found_when_launching(void **state)
+{
+	struct air_work w;
+
+	fake->fault = ILLEGAL_ADDRESS;
+	assert_int_equal(run(&w, 0), AIR_PENDING);
+	ops->flush(ex);
+	poll_for(1);
+	assert_int_equal(ended[0].status, AIR_DEVICE_LOST);
+}
+
+static void test_offender(void **state)
+{
+	struct airunner_function_record record = { .name = "kernel" };
+	char image[64] = "not looked at";
+	struct air_error e = { "" };
+	struct air_work w[3];
+	void *module, *function;
+	uint64_t args[2] = { 0 };
+
+	assert_int_equal(ops->module_load(ex, image, sizeof(image), &module,
+					  &e), 0);
+	assert_int_equal(ops->function_get(ex, module, &record, &function, &e),
+			 0);
+	assert_int_equal(record.max_threads, 1024);
+	assert_int_equal(run_user(&w[0], function, args, sizeof(args)),
+			 AIR_PENDING);
+	ops->flush(ex);
+	poll_for(1);
+	assert_int_equal(ended[0].status, AIR_OK);
+
+	/* what was before it comes through, what is behind it is lost */
+	run(&w[0], 0);
+	ops->flush(ex);
+	ops->poll(ex);
+	fake->hold = 1;
+	run_user(&w[1], function, args, sizeof(args));
+	run(&w[2], 0);
+	ops->flush(ex);
+	fake->fault = ILLEGAL_ADDRESS;
+	poll_for(4);
+	assert_int_equal(ended[1].status, AIR_OK);
+	assert_ptr_equal(ended[2].work, &w[1]);
+	assert_int_equal(ended[2].status, AIR_DEVICE_FAULT);
+	assert_int_equal(ended[3].status, AIR_DEVICE_LOST);
+
+	/* the module is loaded again by itself */
+	fake->hold = 0;
+	run_user(&w[0], function, args, sizeof(args));
+	ops->flush(ex);
+	poll_for(5);
+	assert_int_equal(ended[4].status, AIR_OK);
+	ops->module_unload(ex, module);
+}
+
+static void test_device_memory(void **state)
+{
+	struct air_wbuffer a = { .size = 10000, .memory = AIR_DEVICE };
+	struct air_wbuffer b = { .size = 9990, .memory = AIR_DEVICE };
+	unsigned int frees = fake->frees;
+	uint64_t addr;
+
+	assert_int_equal(ops->buffer_alloc(ex, &a), 0);
+	addr = a.addr[AIRUNNER_EXEC_CUDA_LAUNCH];
+	assert_int_not_equal(addr, 0);
+	memset((void *)addr, 0x5a, 10000);
+	ops->buffer_free(ex, &a);
+	/* from the cache, without what the other client left in it */
+	assert_int_equal(ops->buffer_alloc(ex, &b), 0);
+	assert_int_equal(b.addr[AIRUNNER_EXEC_CUDA_LAUNCH], addr);
+	for (int i = 0; i < 9990; i++)
+		assert_int_equal(((char *)addr)[i], 0);
+	assert_int_equal(fake->frees, frees);
+	/* it exists in the next context, too */
+	fake->fault = ILLEGAL_ADDRESS;
+	struct air_work w;
+	run(&w, 0);
+	poll_for(1);
+	assert_int_not_equal(b.addr[AIRUNNER_EXEC_CUDA_LAUNCH], 0);
+	ops->buffer_free(ex, &b);
+	fake->limit = 4096;
+	assert_int_equal(ops->buffer_alloc(ex, &(struct air_wbuffer){
+		.size = 1 << 20, .memory = AIR_DEVICE }), AIR_NO_MEMORY);
+}
+
+static void test_registrations(void **state)
+{
+	unsigned char *p = mmap(NULL, 16 * 4096, PROT_READ | PROT_WRITE,
+				MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct air_wbuffer a = { .size = 4 * 4096, .memory = AIR_HOST,
+				 .host = p + 4096 };
+	struct air_wbuffer b = { .size = 8 * 4096, .memory = AIR_HOST,
+				 .host = p };
+	struct air_wbuffer c = { .size = 100, .memory = AIR_HOST,
+				 .host = p + 4096 + 50 };
+	unsigned int before = fake->registered;
+
+	/* one inside the other, overlapping, and a part of a page */
+	assert_int_equal(ops->buffer_map(ex, &a), 0);
+	assert_int_equal(ops->buffer_map(ex, &b), 0);
+	assert_int_equal(ops->buffer_map(ex, &c), 0);
+	assert_int_equal(fake->registered, before + 3);
+	assert_int_equal(a.addr[AIRUNNER_EXEC_CUDA_LAUNCH],
+			 (uint64_t)a.host);
+	assert_int_equal(c.addr[AIRUNNER_EXEC_CUDA_LAUNCH],
+			 (uint64_t)c.host);
+	/* they are there again in the next context */
+	fake->fault = ILLEGAL_ADDRESS;
+	struct air_work w;
+	run(&w, 0);
+	poll_for(1);
+	assert_int_equal(b.addr[AIRUNNER_EXEC_CUDA_LAUNCH],
+			 (uint64_t)b.host);
+	ops->buffer_unmap(ex, &b);
+	ops->buffer_unmap(ex, &a);
+	ops->buffer_unmap(ex, &c);
+	/* the same addresses, perhaps other pages: registered anew */
+	assert_int_equal(ops->buffer_map(ex, &b), 0);
+	assert_int_equal(fake->registered, 1);
+	ops->buffer_unmap(ex, &b);
+	munmap(p, 16 * 4096);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+		TEST(test_burst),
+		TEST(test_held),
+		TEST(test_lost),
+		TEST(test_fault_found_when_launching),
+		TEST(test_offender),
+		TEST(test_device_memory),
+		TEST(test_registrations),
+	};
+	const struct air_executor_ops *const *list;
+	struct fake_cuda *(*control)(void);
+	air_executors_fn executors;
+	void *so, *driver;
+
+	if (argc < 2)
+		return 2;
+	so = dlopen(argv[1], RTLD_NOW);
+	driver = dlopen(getenv("AIRUNNER_LIBCUDA"), RTLD_NOW);
+	if (!so || !driver) {
+		printf("%s\n", dlerror());
+		return 1;
+	}
+	*(void **)&executors = dlsym(so, "air_executors");
+	*(void **)&control = dlsym(driver, "fake_cuda_control");
+	fake = control();
+	for (list = executors(&services); *list; list++)
+		if ((*list)->id == AIRUNNER_EXEC_CUDA_LAUNCH)
+			ops = *list;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

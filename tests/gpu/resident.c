@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: MIT
+/*
+ * How fast cuda-resident answers, without library and worker in between, and
+ * beside it in the same run what launches and graphs of the same kernel take.
+ *
+ *	resident PLUGIN [JSON]
+ *
+ * Times are microseconds an operator, medians. vector_add is y = a + b of 1024
+ * f32 on device memory everywhere.
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ops/tensor.h"
+#include "tests/gpu/drive.h"
+
+#define N 1024
+#define MANY 4000
+#define LIMIT_NS 10000000000ull
+
+static const char ptx[] =
+	".version 7.8\n.target sm_80\n.address_size 64\n"
+	".visible .entry vadd(.param .u64 y, .param .u64 a, .param .u64 b)\n"
+	"{\n"
+	".reg .b32 %r<5>; .reg .f32 %f<4>; .reg .b64 %d<8>;\n"
+	"ld.param.u64 %d0, [y]; ld.param.u64 %d1, [a]; ld.param.u64 %d2, [b];\n"
+	"mov.u32 %r0, %ctaid.x; mov.u32 %r1, %tid.x;\n"
+	"mad.lo.u32 %r2, %r0, 256, %r1;\n"
+	"mul.wide.u32 %d3, %r2, 4;\n"
+	"add.u64 %d4, %d1, %d3; add.u64 %d5, %d2, %d3; add.u64 %d6, %d0, %d3;\n"
+	"ld.global.f32 %f0, [%d4]; ld.global.f32 %f1, [%d5];\n"
+	"add.f32 %f2, %f0, %f1; st.global.f32 [%d6], %f2;\n"
+	"ret;\n}\n";
+
+static struct drive dr;
+static struct air_wbuffer mem;
+static FILE *json;
+static const char *comma = "";
+static double t[MANY];
+
+static struct {
+	CUresult (*begin)(CUstream, CUstreamCaptureMode);
+	CUresult (*end)(CUstream, CUgraph *);
+	CUresult (*instantiate)(CUgraphExec *, CUgraph, unsigned long long);
+	CUresult (*launch)(CUgraphExec, CUstream);
+} graph;
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void row(const char *name, unsigned int n)
+{
+	qsort(t, n, sizeof(*t), by_value);
+	printf("%-44s %9.3f us  (p1 %.3f, p99 %.3f)\n", name, t[n / 2],
+	       t[n / 100], t[n - 1 - n / 100]);
+	if (!json)
+		return;
+	fprintf(json, "%s\n\t\"%s\": {\"us\": %.4f, \"p99\": %.4f}", comma,
+		name, t[n / 2], t[n - 1 - n / 100]);
+	comma = ",";
+}
+
+static double since(uint64_t begin)
+{
+	return (double)(drive_now() - begin) * 1e-3;
+}
+
+/* ------------------------------------------------------------------ the ring */
+
+static struct {
+	struct air_plan plan;
+	void *priv;
+} desc[64];
+static uint32_t n_desc = 1;
+
+static uint32_t make(struct airunner_desc *d)
+{
+	struct air_error e = { "" };
+	uint64_t workspace = 0;
+	uint32_t id = n_desc++;
+	air_status st;
+
+	d->size = sizeof(*d);
+	st = air_plan_init(&desc[id].plan, d, &e);
+	if (!st)
+		st = dr.ops->plan(dr.ex, &desc[id].plan, &desc[id].priv,
+				  &workspace, &e);
+	if (st) {
+		printf("%s: %d %s\n", air_op_find(d->op)->name, st, e.text);
+		n_desc--;
+		return 0;
+	}
+	printf("  %s: %s\n", air_op_find(d->op)->name, e.text);
+	dr.ops->desc_set(dr.ex, dr.ch, id, desc[id].priv);
+	return id;
+}
+
+static void tensor(struct airunner_tensor *x, uint32_t dtype, uint32_t ndim,
+		   int64_t a, int64_t b, int64_t c)
+{
+	int64_t shape[] = { a, b, c }, run = 1;
+
+	memset(x, 0, sizeof(*x));
+	x->dtype = dtype;
+	x->ndim = ndim;
+	for (uint32_t i = ndim; i-- > 0;) {
+		x->shape[i] = shape[i];
+		x->stride[i] = run;
+		run *= shape[i];
+	}
+}
+
+static uint64_t ref(uint64_t offset)
+{
+	return airunner_ref(1, offset);
+}
+
+/* The worker's part: the ring must be with the GPU while we measure. */
+static void lend(void)
+{
+	uint64_t limit = drive_now() + LIMIT_NS;
+
+	while (!dr.lent && !drive_attach(&dr)) {
+		dr.ops->poll(dr.ex);
+		if (drive_now() > limit) {
+			puts("the ring is not taken");
+			_Exit(3);
+		}
+	}
+}
+
+static uint64_t send(const struct air_sqe *sqe)
+{
+	uint64_t index;
+
+	while (!air_ring_reserve(&dr.ring, dr.collected, 1, &index))
+		;
+	air_ring_publish(&dr.ring, index, sqe);
+	return index;
+}
+
+static struct air_cqe await(uint64_t index)
+{
+	uint64_t limit = drive_now() + LIMIT_NS;
+	unsigned int spins = 0;
+	struct air_cqe cqe;
+
+	while (!air_ring_completed(&dr.ring, index, &cqe)) {
+		if (++spins % 1024)
+			continue;
+		/* it may have come back: idle, or not for the GPU */
+		dr.ops->poll(dr.ex);
+		if (!dr.lent)
+			lend();
+		if (drive_now() > limit) {
+			printf("no completion of %llu\n",
+			       (unsigned long long)index);
+			fflush(stdout);
+			_Exit(3);
+		}
+	}
+	air_ring_collect(&dr.ring, dr.collected, index);
+	return cqe;
+}
+
+static struct air_sqe exec(uint32_t id, uint32_t flags, uint64_t y, uint64_t a,
+			   uint64_t b)
+{
+	struct air_sqe s = { { 0 } };
+
+	s.word[0] = airunner_sqe_head(AIRUNNER_OP_EXEC, (uint8_t)flags, 0, id);
+	s.word[1] = ref(y);
+	s.word[2] = ref(a);
+	s.word[3] = b == ~0ull ? 0 : ref(b);
+	return s;
+}
+
+static void round_trips(const char *name, const struct air_sqe *sqe,
+			unsigned int n)
+{
+	lend();
+	for (unsigned int i = 0; i < 100; i++)
+		await(send(sqe));
+	for (unsigned int i = 0; i < n; i++) {
+		uint64_t begin = drive_now();
+
+		await(send(sqe));
+		t[i] = since(begin);
+	}
+	row(name, n);
+}
+
+/* @n operators at a time, of @kinds in turns; time of each. */
+static void bursts(const char *name, const struct air_sqe *sqe,
+		   unsigned int kinds, unsigned int n, unsigned int rounds)
+{
+	lend();
+	for (unsigned int r = 0; r < rounds; r++) {
+		uint64_t begin = drive_now(), first = 0, seen = 0;
+
+		for (unsigned int i = 0; i < n; i++) {
+			uint64_t index = send(&sqe[i % kinds]);
+
+			if (!i)
+				first = index;
+			/* half a ring behind */
+			if (i >= 512) {
+				await(first + seen);
+				seen++;
+			}
+		}
+		for (; seen < n; seen++)
+			await(first + seen);
+		t[r] = since(begin) / n;
+	}
+	row(name, rounds);
+}
+
+static uint32_t vector_add(void)
+{
+	struct airunner_desc d = { .op = AIR_OP_vector_add, .n_tensors = 3 };
+
+	for (uint32_t i = 0; i < 3; i++)
+		tensor(&d.tensor[i], AIRUNNER_F32, 1, N, 0, 0);
+	return make(&d);
+}
+
+static uint32_t softmax(uint32_t dtype, int64_t rows, int64_t n)
+{
+	struct airunner_desc d = { .op = AIR_OP_softmax, .n_tensors = 2 };
+
+	tensor(&d.tensor[0], dtype, 2, rows, n, 0);
+	d.tensor[1] = d.tensor[0];
+	d.attr[0] = 1;
+	return make(&d);
+}
+
+static uint32_t matmul(int64_t m, int64_t n, int64_t k)
+{
+	struct airunner_desc d = { .op = AIR_OP_matmul, .n_tensors = 3 };
+	double one = 1;
+
+	tensor(&d.tensor[0], AIRUNNER_BF16, 2, m, n, 0);
+	tensor(&d.tensor[1], AIRUNNER_BF16, 2, m, k, 0);
+	tensor(&d.tensor[2], AIRUNNER_BF16, 2, n, k, 0);
+	d.attr[1] = 1;
+	memcpy(&d.attr[2], &one, 8);
+	return make(&d);
+}
+
+static uint32_t unary(uint32_t op, int64_t n)
+{
+	struct airunner_desc d = { .op = op, .n_tensors = 2 };
+
+	tensor(&d.tensor[0], AIRUNNER_BF16, 2, 1, n, 0);
+	d.tensor[1] = d.tensor[0];
+	if (op == AIR_OP_rms_norm) {
+		double eps = 1e-5;
+
+		d.n_tensors = 3;
+		tensor(&d.tensor[2], AIRUNNER_BF16, 1, n, 0, 0);
+		memcpy(&d.attr[0], &eps, 8);
+	}
+	return make(&d);
+}
+
+static uint32_t add(int64_t n)
+{
+	struct airunner_desc d = { .op = AIR_OP_add, .n_tensors = 3 };
+
+	for (uint32_t i = 0; i < 3; i++)
+		tensor(&d.tensor[i], AIRUNNER_BF16, 2, 1, n, 0);
+	return make(&d);
+}
+
+/* A token through layers of a small model: 100 operators, in order. */
+static void decode(void)
+{
+	const uint64_t x = 0, h = 1 << 20, w = 2 << 20;
+	uint32_t norm = unary(AIR_OP_rms_norm, 4096);
+	uint32_t mm = matmul(1, 4096, 4096), act = unary(AIR_OP_silu, 4096);
+	uint32_t sm = softmax(AIRUNNER_BF16, 32, 128), sum = add(4096);
+	struct air_sqe layer[5];
+
+	if (!norm || !mm || !act || !sm || !sum)
+		return;
+	layer[0] = exec(norm, 0, h, x, w);
+	layer[1] = exec(mm, 0, h + 65536, h, w);
+	layer[2] = exec(act, 0, h, h + 65536, ~0ull);
+	layer[3] = exec(sm, 0, h + 131072, h + 65536, ~0ull);
+	layer[4] = exec(sum, 0, x, h, h + 65536);
+	bursts("decode step of 100, each operator", layer, 5, 100, 200);
+	round_trips("matmul bf16 1x4096x4096, round trip", &layer[1], 500);
+	round_trips("rms_norm bf16 4096, round trip", &layer[0], 500);
+}
+
+static void waking(const struct air_sqe *sqe)
+{
+	for (unsigned int i = 0; i < 50; i++) {
+		uint64_t begin, limit = drive_now() + LIMIT_NS;
+
+		/* until it is idle, comes back, and the kernel has ended */
+		while (dr.lent && drive_now() < limit)
+			dr.ops->poll(dr.ex);
+		usleep(20000);
+		begin = drive_now();
+		uint64_t index = send(sqe);
+
+		lend();
+		await(index);
+		t[i] = since(begin);
+	}
+	row("vector_add 1024, from parked", 50);
+}
+
+/* -------------------------------------------------------------------- peers */
+
+static void peers(void)
+{
+	uint64_t base = mem.addr[AIRUNNER_EXEC_CUDA_LAUNCH];
+	uint64_t y = base, a = base + 4096, b = base + 8192;
+	void *args[] = { &y, &a, &b };
+	CUgraphExec ge = NULL;
+	CUgraph g = NULL;
+	CUmodule mod;
+	CUfunction fn;
+	CUstream s;
+
+	if (drive_cuda.stream_create(&s, 1) || drive_cuda.module_load(&mod, ptx) ||
+	    drive_cuda.module_function(&fn, mod, "vadd")) {
+		puts("no peers: the PTX does not load");
+		return;
+	}
+#define LAUNCH() \
+	drive_cuda.launch(fn, 4, 1, 1, 256, 1, 1, 0, s, args, NULL)
+	for (int i = 0; i < 100; i++)
+		LAUNCH();
+	drive_cuda.stream_sync(s);
+	for (int i = 0; i < 2000; i++) {
+		uint64_t begin = drive_now();
+
+		LAUNCH();
+		drive_cuda.stream_sync(s);
+		t[i] = since(begin);
+	}
+	row("peer: launch and synchronize", 2000);
+	for (int r = 0; r < 50; r++) {
+		uint64_t begin = drive_now();
+
+		for (int i = 0; i < 1000; i++)
+			LAUNCH();
+		drive_cuda.stream_sync(s);
+		t[r] = since(begin) / 1000;
+	}
+	row("peer: launches back to back", 50);
+	for (int nodes = 1; nodes <= 128; nodes += 127) {
+		char name[48];
+
+		if (graph.begin(s, CU_STREAM_CAPTURE_MODE_RELAXED))
+			return;
+		for (int i = 0; i < nodes; i++)
+			LAUNCH();
+		if (graph.end(s, &g) || graph.instantiate(&ge, g, 0))
+			return;
+		for (int r = -5; r < 500; r++) {
+			uint64_t begin = drive_now();
+
+			graph.launch(ge, s);
+			drive_cuda.stream_sync(s);
+			if (r >= 0)
+				t[r] = since(begin) / nodes;
+		}
+		snprintf(name, sizeof(name), "peer: graph of %d, each", nodes);
+		row(name, 500);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct air_sqe nop = { { airunner_sqe_head(AIRUNNER_OP_NOP, 0, 0, 0) } };
+	struct air_sqe sqe, apart[64];
+	uint32_t va, sm;
+	void *lib;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (argc < 2) {
+		puts("resident PLUGIN [JSON]");
+		return 2;
+	}
+	drive_open(&dr, argv[1], "cuda-resident");
+	lib = dlopen("libcuda.so.1", RTLD_NOW);
+	*(void **)&graph.begin = dlsym(lib, "cuStreamBeginCapture_v2");
+	*(void **)&graph.end = dlsym(lib, "cuStreamEndCapture");
+	*(void **)&graph.instantiate = dlsym(lib, "cuGraphInstantiateWithFlags");
+	*(void **)&graph.launch = dlsym(lib, "cuGraphLaunch");
+	if (drive_alloc(&dr, &mem, 256 << 20)) {
+		puts("no device memory");
+		return 1;
+	}
+	dr.ops->buffer_set(dr.ex, dr.ch, 1, &mem);
+	if (argc > 2)
+		json = fopen(argv[2], "w");
+	if (json)
+		fputs("{", json);
+	peers();
+	va = vector_add();
+	sm = softmax(AIRUNNER_F32, 64, 1024);
+	if (!va || !sm)
+		return 1;
+	sqe = exec(va, 0, 0, 4096, 8192);
+	round_trips("nop, round trip", &nop, MANY);
+	round_trips("vector_add 1024, round trip", &sqe, MANY);
+	sqe = exec(sm, 0, 0, 1 << 20, ~0ull);
+	round_trips("softmax 64x1024, round trip", &sqe, 1000);
+	bursts("nop, in order", &nop, 1, 4096, 50);
+	sqe = exec(va, 0, 0, 0, 8192);
+	bursts("vector_add 1024, chain of 128", &sqe, 1, 128, 300);
+	bursts("vector_add 1024, long chain", &sqe, 1, 8192, 30);
+	for (uint32_t i = 0; i < 64; i++)
+		apart[i] = exec(va, AIRUNNER_SQE_UNORDERED, i * 12288,
+				i * 12288 + 4096, i * 12288 + 8192);
+	bursts("vector_add 1024, independent", apart, 64, 100000, 20);
+	decode();
+	sqe = exec(va, 0, 0, 4096, 8192);
+	waking(&sqe);
+	printf("ring lent %u times\n", dr.attached);
+	if (json) {
+		fputs("\n}\n", json);
+		fclose(json);
+	}
+	drive_recall(&dr);
+	for (uint32_t i = 1; i < n_desc; i++) {
+		dr.ops->desc_set(dr.ex, dr.ch, i, NULL);
+		dr.ops->unplan(dr.ex, desc[i].priv);
+	}
+	dr.ops->buffer_set(dr.ex, dr.ch, 1, NULL);
+	dr.ops->buffer_free(dr.ex, &mem);
+	drive_close(&dr);
+	return 0;
+}
