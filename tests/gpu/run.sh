@@ -40,6 +40,12 @@ for s in $STEPS; do
 	check)
 		step check 200 "$B/tests/gpu/selfcheck" "$PLUGIN" cuda-launch
 		;;
+	resident)
+		step resident-check 120 "$B/tests/gpu/selfcheck" "$PLUGIN" \
+			cuda-resident
+		LINES_SHOWN=60 step resident-measure 100 \
+			"$B/tests/gpu/resident" "$PLUGIN" "$OUT/resident.json"
+		;;
 	measure)
 		LINES_SHOWN=140 step measure 150 "$B/tests/gpu/measure" \
 			"$PLUGIN" "$OUT/kernels.json"
