@@ -397,7 +397,10 @@ static enum outcome run_checked(struct run *r)
 	prepare(r);
 	r->offset[AIRUNNER_MAX_TENSORS] = UINT64_MAX;
 	if (workspace) {
-		r->ex->memory(r->ex->arg, AIRUNNER_MAX_TENSORS, workspace);
+		/* NaN, if anything of it counts that was not written first. */
+		memset(r->ex->memory(r->ex->arg, AIRUNNER_MAX_TENSORS,
+				     workspace),
+		       0xff, workspace);
 		r->offset[AIRUNNER_MAX_TENSORS] = 0;
 	}
 	r->op->reference(&r->call);

@@ -103,12 +103,12 @@
 		  .in_place = 1,                                              \
 		  ##__VA_ARGS__ },                                            \
 		{ "enough for threads",                                       \
-		  D,                                                          \
+		  (D) & CONF_F32,                                     \
 		  { CONF_T(DENSE, 300, 1001), CONF_T(DENSE, 300, 1001) },     \
 		  .heavy = true,                                              \
 		  ##__VA_ARGS__ },                                            \
 	{                                                                     \
-		"enough for threads, padded", D,                              \
+		"enough for threads, padded", (D) & (CONF_F16 | CONF_I8), \
 			{ CONF_T(PADDED, 300, 1001),                          \
 			  CONF_T(PADDED, 300, 1001) },                        \
 			.heavy = true, ##__VA_ARGS__                          \
@@ -209,7 +209,7 @@
 		    CONF_TX(DENSE, CONF_SHAPE(500), .fill = CONF_WIDE),        \
 		    CONF_TX(DENSE, CONF_SHAPE(500), .fill = CONF_WIDE) } },    \
 		{ "enough for threads",                                        \
-		  D,                                                           \
+		  (D) & CONF_F32,                                     \
 		  { CONF_T(DENSE, 300, 1001), CONF_T(DENSE, 300, 1001),        \
 		    CONF_T(DENSE, 300, 1001) },                                \
 		  .heavy = true },                                             \

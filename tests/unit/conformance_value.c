@@ -2,7 +2,7 @@
 /*
  * Numbers of each dtype, by definition and not by the tricks that the library
  * uses: a floating point number is an integer of so many bits times a power of
- * two that is not too small.
+ * two that is not too small. f32 is what C calls float.
  */
 #include <math.h>
 #include <string.h>
@@ -16,7 +16,6 @@ struct format {
 };
 
 static const struct format formats[] = {
-	[AIRUNNER_F32] = { 24, -149, 128 },
 	[AIRUNNER_F16] = { 11, -24, 16 },
 	[AIRUNNER_BF16] = { 8, -133, 128 },
 };
@@ -48,6 +47,8 @@ conf_real conf_round(uint32_t dtype, conf_real v)
 		return saturate(v, INT32_MIN, INT32_MAX);
 	case AIRUNNER_I64:
 		return saturate(v, INT64_MIN, INT64_MAX);
+	case AIRUNNER_F32:
+		return (float)v;
 	default:
 		break;
 	}
@@ -60,13 +61,13 @@ conf_real conf_round(uint32_t dtype, conf_real v)
 	return fabsl(v) >= ldexpl(1, f->max_exp) ? copysignl(INFINITY, v) : v;
 }
 
-static conf_real load_float(const struct format *f, int bits, uint32_t u)
+static conf_real load_half(const struct format *f, uint32_t u)
 {
 	int fraction_bits = f->digits - 1;
-	uint32_t sign = u >> (bits - 1);
+	uint32_t sign = u >> 15;
 	uint32_t fraction = u & ((1U << fraction_bits) - 1);
-	uint32_t exponent = (u & ((1U << (bits - 1)) - 1)) >> fraction_bits;
-	uint32_t top = (1U << (bits - 1 - fraction_bits)) - 1;
+	uint32_t exponent = (u & 0x7fff) >> fraction_bits;
+	uint32_t top = (1U << (15 - fraction_bits)) - 1;
 	conf_real v;
 
 	if (exponent == top)
@@ -79,11 +80,11 @@ static conf_real load_float(const struct format *f, int bits, uint32_t u)
 	return sign ? -v : v;
 }
 
-static uint32_t store_float(const struct format *f, int bits, conf_real v)
+static uint16_t store_half(const struct format *f, conf_real v)
 {
 	int fraction_bits = f->digits - 1;
-	uint32_t sign = signbit(v) ? 1U << (bits - 1) : 0;
-	uint32_t top = (1U << (bits - 1 - fraction_bits)) - 1;
+	uint32_t sign = signbit(v) ? 0x8000 : 0;
+	uint32_t top = (1U << (15 - fraction_bits)) - 1;
 	uint32_t digits;
 	int e;
 
@@ -112,7 +113,7 @@ conf_real conf_load(uint32_t dtype, const void *p)
 	memcpy(&v, p, air_elem_size(dtype));
 	switch (dtype) {
 	case AIRUNNER_F32:
-		return v.f32; /* what C calls float, by any definition */
+		return v.f32;
 	case AIRUNNER_I8:
 		return v.i8;
 	case AIRUNNER_I32:
@@ -120,22 +121,22 @@ conf_real conf_load(uint32_t dtype, const void *p)
 	case AIRUNNER_I64:
 		return v.i64;
 	default:
-		return load_float(&formats[dtype], 16, v.u16);
+		return load_half(&formats[dtype], v.u16);
 	}
 }
 
 void conf_store(uint32_t dtype, void *p, conf_real v)
 {
 	union {
-		uint32_t u32;
+		float f32;
 		uint16_t u16;
 		int64_t i64;
 	} u;
 
 	if (dtype == AIRUNNER_F32)
-		u.u32 = store_float(&formats[dtype], 32, v);
+		u.f32 = (float)v;
 	else if (dtype == AIRUNNER_F16 || dtype == AIRUNNER_BF16)
-		u.u16 = (uint16_t)store_float(&formats[dtype], 16, v);
+		u.u16 = store_half(&formats[dtype], v);
 	else
 		u.i64 = (int64_t)v;
 	/* Little-endian, as the ABI is: low bytes are the narrower integers. */
