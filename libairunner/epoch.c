@@ -64,8 +64,12 @@ air_status air_channel_replay(struct air_channel *ch)
 			status = air_descriptor_replay(ch);
 		if (status == AIR_OK)
 			air_store(&ch->epoch, epoch, RELEASE);
-		/* Once more, then, with the one that comes next. */
-		if (status == AIR_WORKER_DIED)
+		/*
+		 * Once more, then, with the one that comes next; where it is
+		 * this side that has to reach that one, the caller sees to it.
+		 */
+		if (status == AIR_WORKER_DIED &&
+		    !(air_load(&ch->care, ACQUIRE) & AIR_CARE_CUT))
 			status = AIR_OK;
 	}
 	pthread_mutex_unlock(&ch->replay_lock);

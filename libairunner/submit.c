@@ -134,32 +134,43 @@ air_status air_channel_submit(struct air_channel *ch,
 	return AIR_OK;
 }
 
+/* A channel that is cut gets the next worker, if there is a way to one. */
+static air_status mend(struct air_channel *ch)
+{
+	air_status status;
+
+	air_channel_answer(ch);
+	if (!ch->ops->revive)
+		return air_channel_ended(ch);
+	status = ch->ops->revive(ch->dev);
+	if (status != AIR_OK)
+		return status;
+	if (air_load(&ch->broken, RELAXED))
+		return air_error_static(
+			AIR_CHANNEL_DEAD,
+			"the channel's rings make no sense any more");
+	return AIR_OK;
+}
+
 air_status air_channel_care(struct air_channel *ch)
 {
-	uint32_t care = air_load(&ch->care, ACQUIRE);
+	air_status status;
 
-	if (care & AIR_CARE_CUT) {
-		air_status status;
-
-		air_channel_answer(ch);
-		if (!ch->ops->revive)
-			return air_channel_ended(ch);
-		status = ch->ops->revive(ch->dev);
-		if (status != AIR_OK)
-			return status;
-		if (air_load(&ch->broken, RELAXED))
-			return air_error_static(
-				AIR_CHANNEL_DEAD,
-				"the channel's rings make no sense any more");
-	}
-	if (air_load(&ch->ring.ctrl->sq_epoch, ACQUIRE) !=
-	    air_load(&ch->epoch, RELAXED)) {
-		air_status status = air_channel_replay(ch);
-
-		if (status != AIR_OK)
-			return status;
-	}
-	if (care & AIR_CARE_DEFERRED) {
+	do {
+		status = AIR_OK;
+		if (air_load(&ch->care, ACQUIRE) & AIR_CARE_CUT) {
+			status = mend(ch);
+			if (status != AIR_OK)
+				return status;
+		}
+		if (air_load(&ch->ring.ctrl->sq_epoch, ACQUIRE) !=
+		    air_load(&ch->epoch, RELAXED))
+			status = air_channel_replay(ch);
+		/* The next worker may die while it is told what to know. */
+	} while (status == AIR_WORKER_DIED);
+	if (status != AIR_OK)
+		return status;
+	if (air_load(&ch->care, RELAXED) & AIR_CARE_DEFERRED) {
 		air_channel_sweep(ch, false);
 		pthread_mutex_lock(&ch->lock);
 		air_deferred_flush(ch);

@@ -42,3 +42,32 @@ bench-programs: $(B)/bench-cpu
 
 bench: bench-programs
 	tests/bench/run.sh cpu
+
+# The GPU side runs where there may be nothing but CUDA: libraries that are not
+# the system's own are linked in, where they exist as archives.
+ifneq ($(NVCC),)
+BENCH_GPU_SRC := $(BENCH_COMMON) $(wildcard $(BENCH)/gpu*.c) tests/gpu/peer_lt.c
+BENCH_ARCHIVES := $(strip $(foreach l,jansson uring openblas gfortran quadmath, \
+	$(filter /%,$(shell $(CC) -print-file-name=lib$(l).a))))
+
+$(B)/$(BENCH)/direct.o: $(BENCH)/direct.cu
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCCFLAGS) $(foreach a,$(CUDA_ARCHS),\
+		-gencode=arch=compute_$(a),code=sm_$(a)) -MMD -c -o $@ $<
+
+$(B)/tests/gpu/peer_lt.o: CPPFLAGS += -isystem $(CUDA_HOME)/include
+
+$(B)/bench-gpu: $(BENCH_GPU_SRC:%.c=$(B)/%.o) $(B)/$(BENCH)/direct.o \
+		$(B)/libairunner.a
+	$(NVCC) -ccbin $(CXX) -o $@ $^ \
+		$(if $(word 5,$(BENCH_ARCHIVES)),$(BENCH_ARCHIVES), \
+		  -ljansson $(AIR_LIBS)) $(LDLIBS)
+
+bench-programs: $(B)/bench-gpu
+
+bench-gpu: cuda $(B)/bench-gpu $(B)/airunnerd
+	tests/bench/run.sh gpu
+else
+bench-gpu:
+	@echo "bench-gpu: no nvcc on this machine"; exit 1
+endif

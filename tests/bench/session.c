@@ -5,6 +5,8 @@
 #include "tests/bench/bench.h"
 #include "tests/bench/session.h"
 
+#define FINISH_NS 20000000000ull
+
 void bench_check(air_status status, const char *what)
 {
 	const char *sentence = air_last_error();
@@ -40,10 +42,19 @@ void session_close(struct session *s)
 
 void session_finish(air_channel *ch, air_token token)
 {
+	uint64_t limit = 0;
 	air_status status;
 
-	while ((status = air_poll(ch, token, NULL)) == AIR_PENDING)
-		;
+	for (uint32_t polls = 1;
+	     (status = air_poll(ch, token, NULL)) == AIR_PENDING; polls++) {
+		if (polls % 65536)
+			continue;
+		if (!limit)
+			limit = bench_now() + FINISH_NS;
+		else if (bench_now() > limit)
+			bench_fail("token %llu has not completed in 20 s",
+				   (unsigned long long)token);
+	}
 	if (status != AIR_OK)
 		bench_check(status, "operator");
 }

@@ -162,10 +162,23 @@ static bool report(const char *what, bool ok, unsigned int kills,
 	return ok;
 }
 
+/* SIGTERM, once it serves: before that it has no handler yet. */
+static bool end_daemon(pid_t daemon)
+{
+	air_device *dev = reach();
+
+	if (!dev)
+		return false;
+	air_close(dev);
+	kill(daemon, SIGTERM);
+	return reap(daemon) == 0;
+}
+
 static bool daemon_killed(const char *program, double seconds)
 {
 	uint64_t end = now_ns() + (uint64_t)(seconds * 1e9), seed = now_ns();
 	pid_t daemon = daemon_start(program), clients[CLIENTS];
+	const char *why = NULL;
 	unsigned int kills = 0;
 	bool ok = true;
 
@@ -186,9 +199,11 @@ static bool daemon_killed(const char *program, double seconds)
 	__atomic_store_n(&sh->stop, 1, __ATOMIC_SEQ_CST);
 	for (unsigned int i = 0; i < CLIENTS; i++)
 		ok &= reap(clients[i]) == 0;
-	kill(daemon, SIGTERM);
-	ok &= reap(daemon) == 0;
-	return report("daemon", ok, kills, NULL);
+	if (!end_daemon(daemon)) {
+		ok = false;
+		why = "the daemon does not end well";
+	}
+	return report("daemon", ok, kills, why);
 }
 
 static bool client_killed(const char *program, double seconds)
@@ -225,8 +240,10 @@ static bool client_killed(const char *program, double seconds)
 		why = "the daemon keeps files of dead clients open";
 	__atomic_store_n(&sh->stop, 1, __ATOMIC_SEQ_CST);
 	ok &= reap(survivor) == 0;
-	kill(daemon, SIGTERM);
-	ok &= reap(daemon) == 0;
+	if (!end_daemon(daemon)) {
+		ok = false;
+		why = "the daemon does not end well";
+	}
 	return report("clients", ok, kills, why);
 }
 
