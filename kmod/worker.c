@@ -267,8 +267,14 @@ void air_worker_death(struct air_worker *worker)
 	list_del(&worker->node);
 	air_nr_workers--;
 	list_for_each_entry_safe(ch, next, &worker->channels, queue_node) {
+		/* One that it was never told of is as new for the next. */
 		ch->orphan = READ_ONCE(ch->announced);
 		air_worker_unassign(ch);
+		if (!ch->orphan) {
+			air_worker_assign(ch);
+			continue;
+		}
+		/* Nobody else has it before it is buried, or its node. */
 		kref_get(&ch->ref);
 		list_add_tail(&ch->orphan_node, &orphans);
 	}
@@ -279,13 +285,7 @@ void air_worker_death(struct air_worker *worker)
 
 	list_for_each_entry_safe(ch, next, &orphans, orphan_node) {
 		list_del(&ch->orphan_node);
-		if (ch->orphan) {
-			air_worker_bury(ch, worker->id, true);
-		} else {
-			mutex_lock(&air_control);
-			air_worker_assign(ch);
-			mutex_unlock(&air_control);
-		}
+		air_worker_bury(ch, worker->id, true);
 		air_channel_put(ch);
 	}
 }

@@ -85,33 +85,51 @@ static void mutate(void *arg, size_t size)
 #define REGIONS 6
 #define IDS 64
 
+/* Files, and the channels that each has built or been told of. */
 static int files[FILES];
+static uint32_t theirs[FILES][8];
+static int this;
+
 static struct piece {
 	int memfd;
 	char *va;
 	size_t size;
 } pieces[REGIONS];
 
-/* Shared by all processes: ids that somebody has seen, files aside. */
+/* Shared by all processes: ids that somebody has seen, whoever it was. */
 static struct common {
 	_Atomic uint32_t ids[IDS];
 	_Atomic uint64_t steps;
+	/* That something worked: refusals alone reach little. */
+	_Atomic uint64_t built, attached, events, mapped, registered, parked;
 } *common;
 
+#define worked(what) atomic_fetch_add(&common->what, 1)
+
+static int some_file(void)
+{
+	this = below(FILES);
+	if (files[this] < 0) {
+		files[this] = open(AIRUNNER_DEVICE, O_RDWR | O_CLOEXEC);
+		memset(theirs[this], 0, sizeof(theirs[this]));
+	}
+	return files[this];
+}
+
+/* For the file picked last: mostly one that it has to do with. */
 static uint32_t some_id(void)
 {
 	if (one_in(20))
 		return odd_number();
-	return atomic_load(&common->ids[below(IDS)]);
+	if (one_in(5))
+		return atomic_load(&common->ids[below(IDS)]);
+	return theirs[this][below(8)];
 }
 
-static int some_file(void)
+static void note_id(uint32_t id)
 {
-	int i = below(FILES);
-
-	if (files[i] < 0)
-		files[i] = open(AIRUNNER_DEVICE, O_RDWR | O_CLOEXEC);
-	return files[i];
+	theirs[this][below(8)] = id;
+	atomic_store(&common->ids[below(IDS)], id);
 }
 
 static struct piece *some_piece(void)
@@ -159,29 +177,33 @@ static void do_build(void)
 	};
 
 	mutate(&arg, sizeof(arg));
-	if (!ioctl(some_file(), AIRUNNER_IOC_BUILD_CHANNEL, &arg))
-		atomic_store(&common->ids[below(IDS)], arg.channel_id);
+	if (ioctl(some_file(), AIRUNNER_IOC_BUILD_CHANNEL, &arg))
+		return;
+	worked(built);
+	note_id(arg.channel_id);
 }
 
 static void do_ref(unsigned long cmd)
 {
+	int fd = some_file();
 	struct airunner_channel_ref arg = {
 		.size = sizeof(arg), .channel_id = some_id(),
 	};
 
 	mutate(&arg, sizeof(arg));
-	ioctl(some_file(), cmd, &arg);
+	ioctl(fd, cmd, &arg);
 }
 
 static void do_doorbell(void)
 {
+	int fd = some_file();
 	struct airunner_doorbell arg = {
 		.size = sizeof(arg), .channel_id = some_id(),
 		.flags = below(2),
 	};
 
 	mutate(&arg, sizeof(arg));
-	ioctl(some_file(), AIRUNNER_IOC_DOORBELL, &arg);
+	ioctl(fd, AIRUNNER_IOC_DOORBELL, &arg);
 }
 
 static void do_attach(void)
@@ -192,21 +214,26 @@ static void do_attach(void)
 	};
 
 	mutate(&arg, sizeof(arg));
-	ioctl(some_file(), AIRUNNER_IOC_ATTACH_WORKER, &arg);
+	if (!ioctl(some_file(), AIRUNNER_IOC_ATTACH_WORKER, &arg))
+		worked(attached);
 }
+
+#define ROOM 64
 
 static void do_wait(void)
 {
-	struct airunner_event events[4];
-	struct airunner_report reports[4];
+	/* Not on the stack: the room that is told may be any. */
+	static struct airunner_event events[ROOM];
+	static struct airunner_report reports[ROOM];
+	int fd = some_file();
 	struct airunner_wait arg = {
 		.size = sizeof(arg), .timeout_ns = below(2) * below(2000000),
 		.reports = (uintptr_t)reports, .nr_reports = below(5),
-		.events = (uintptr_t)events, .nr_events = below(5),
+		.events = (uintptr_t)events, .nr_events = 1 + below(4),
 	};
 	uint32_t i;
 
-	if (one_in(2)) {
+	if (one_in(3)) {
 		memset(&arg, 0, sizeof(arg));
 		arg.size = sizeof(arg);
 		arg.timeout_ns = below(2) * below(2000000);
@@ -224,44 +251,62 @@ static void do_wait(void)
 	mutate(&arg, sizeof(arg));
 	/* For ever is for those who get killed. */
 	if (arg.timeout_ns < 0 || arg.timeout_ns > 100000000)
-		arg.timeout_ns = one_in(10) ? -1 : 1000000;
-	ioctl(some_file(), AIRUNNER_IOC_WAIT, &arg);
+		arg.timeout_ns = one_in(40) ? -1 : 1000000;
+	if (arg.nr_events > ROOM)
+		arg.nr_events = ROOM;
+	if (ioctl(fd, AIRUNNER_IOC_WAIT, &arg) || !arg.nr_events)
+		return;
+	worked(events);
+	for (i = 0; i < arg.nr_events && i < ROOM; i++)
+		note_id(events[i].channel_id);
 }
 
 static void do_buffer(unsigned long cmd)
 {
 	struct piece *p = some_piece();
+	int fd = some_file();
 	struct airunner_buffer arg = {
 		.size = sizeof(arg), .channel_id = some_id(),
 		.handle = 1 + below(4), .user_va = some_va(p),
 		.length = below(p->size) + 1,
 	};
 
+	/* Memory that is nobody's region. */
+	if (one_in(2)) {
+		arg.user_va = (uintptr_t)mmap(NULL, arg.length, PROT_READ |
+					      PROT_WRITE, MAP_SHARED |
+					      MAP_ANONYMOUS, -1, 0);
+		if (arg.user_va == (uintptr_t)MAP_FAILED)
+			return;
+	}
 	mutate(&arg, sizeof(arg));
-	ioctl(some_file(), cmd, &arg);
+	if (!ioctl(fd, cmd, &arg) &&
+	    cmd == AIRUNNER_IOC_REGISTER_BUFFER)
+		worked(registered);
 }
 
 static void do_priority(void)
 {
+	int fd = some_file();
 	struct airunner_set_priority arg = {
 		.size = sizeof(arg), .channel_id = some_id(),
 		.priority = below(4), .weight = below(10001),
 	};
 
 	mutate(&arg, sizeof(arg));
-	ioctl(some_file(), AIRUNNER_IOC_SET_PRIORITY, &arg);
+	ioctl(fd, AIRUNNER_IOC_SET_PRIORITY, &arg);
 }
 
 static void do_eventfd(void)
 {
-	int efd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	int efd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), fd = some_file();
 	struct airunner_set_eventfd arg = {
 		.size = sizeof(arg), .channel_id = one_in(2) ? some_id() : 0,
 		.fd = one_in(3) ? -1 : efd,
 	};
 
 	mutate(&arg, sizeof(arg));
-	ioctl(some_file(), AIRUNNER_IOC_SET_EVENTFD, &arg);
+	ioctl(fd, AIRUNNER_IOC_SET_EVENTFD, &arg);
 	close(efd);
 }
 
@@ -295,17 +340,20 @@ static void do_raw_ioctl(void)
 
 static void do_mmap(void)
 {
-	uint64_t offset = ((uint64_t)some_id() << 16 | below(4)) << 12;
-	size_t size = (1 + below(40)) * PAGE;
+	int fd = some_file();
+	uint64_t handle = one_in(3) ? below(4) : 0;
+	uint64_t offset = ((uint64_t)some_id() << 16 | handle) << 12;
+	size_t size = (1 + below(one_in(2) ? 3 : 40)) * PAGE;
 	int prot = one_in(4) ? PROT_READ : PROT_READ | PROT_WRITE;
 	char *va;
 
 	if (one_in(10))
 		offset = one_in(2) ? PAGE : odd_number() & ~(PAGE - 1);
 	va = mmap(NULL, size, prot, one_in(10) ? MAP_PRIVATE : MAP_SHARED,
-		  some_file(), offset);
+		  fd, offset);
 	if (va == MAP_FAILED)
 		return;
+	worked(mapped);
 	/* Not touched: it may have been truncated. Kept, now and then. */
 	if (one_in(8))
 		mremap(va, size, size * 2, MREMAP_MAYMOVE);
@@ -393,6 +441,7 @@ static void do_dup(void)
 	if (files[j] >= 0)
 		close(files[j]);
 	files[j] = fcntl(files[i], F_DUPFD_CLOEXEC, 3);
+	memcpy(theirs[j], theirs[i], sizeof(theirs[j]));
 }
 
 static void do_poll(void)
@@ -423,6 +472,7 @@ static void do_look(void)
 
 static void do_uring(void)
 {
+	int fd = some_file();
 	struct airunner_uring_wait arg = {
 		.channel_id = some_id(), .seq = below(4),
 	};
@@ -437,18 +487,19 @@ static void do_uring(void)
 	for (i = 0; i < n; i++) {
 		mutate(&arg, sizeof(arg));
 		sqe = io_uring_get_sqe(&ring);
-		io_uring_prep_rw(IORING_OP_URING_CMD, sqe, some_file(), NULL,
-				 0, 0);
+		io_uring_prep_rw(IORING_OP_URING_CMD, sqe, fd, NULL, 0, 0);
 		sqe->off = one_in(10) ? below(4) : AIRUNNER_URING_WAIT;
 		if (one_in(4))
 			sqe->flags |= IOSQE_ASYNC;
 		memcpy((char *)sqe + 48, &arg, sizeof(arg));
 	}
-	io_uring_submit(&ring);
+	/* What has not completed is parked. */
+	if (io_uring_submit(&ring) == n && io_uring_peek_cqe(&ring, &cqe))
+		worked(parked);
 	if (one_in(2))
 		io_uring_wait_cqe_timeout(&ring, &cqe, &ts);
 	if (one_in(3))
-		do_doorbell();
+		do_ref(AIRUNNER_IOC_DESTROY_CHANNEL);
 	io_uring_queue_exit(&ring);
 }
 
@@ -601,16 +652,17 @@ int main(int argc, char **argv)
 			}
 		}
 		usleep(below(100000));
-		if (one_in(3))
+		if (one_in(8))
 			kill(pid[below(processes)], SIGKILL);
 	}
 	for (i = 0; i < processes; i++)
 		kill(pid[i], SIGKILL);
 	while (waitpid(-1, NULL, 0) > 0)
 		;
-	printf("# %llu steps, %llu processes\n",
-	       (unsigned long long)atomic_load(&common->steps),
-	       (unsigned long long)next);
+#define N(what) ((unsigned long long)atomic_load(&common->what))
+	printf("# %llu steps, %llu processes; %llu channels, %llu workers, %llu times events, %llu mappings, %llu buffers, %llu parked\n",
+	       N(steps), (unsigned long long)next, N(built), N(attached),
+	       N(events), N(mapped), N(registered), N(parked));
 	end = now_ns() + 20 * SECOND;
 	while (!nothing_left() && now_ns() < end)
 		nap();
@@ -622,8 +674,9 @@ int main(int argc, char **argv)
 		       (unsigned long long)seed);
 		return 1;
 	}
-	if (atomic_load(&common->steps) < 1000) {
-		printf("not ok fuzz: too few steps to mean anything\n");
+	if (N(steps) < 1000 || !N(built) || !N(attached) || !N(events) ||
+	    !N(mapped) || !N(registered)) {
+		printf("not ok fuzz: too little worked to mean anything\n");
 		return 1;
 	}
 	printf("ok fuzz\n");
