@@ -298,19 +298,23 @@ static void file_value(struct bench *b, const char *key, const char *path)
 static void cpu_model(struct bench *b)
 {
 	FILE *f = fopen("/proc/cpuinfo", "r");
-	char line[256];
+	bool named = false, virtual = false;
+	char line[4096];
 
 	while (f && fgets(line, sizeof(line), f)) {
 		char *colon = strchr(line, ':');
 
-		if (colon && !strncmp(line, "model name", 10)) {
+		if (colon && !named && !strncmp(line, "model name", 10)) {
 			line[strcspn(line, "\n")] = '\0';
 			bench_machine(b, "cpu", colon + 2);
-			break;
+			named = true;
 		}
+		virtual |= !strncmp(line, "flags", 5) &&
+			   strstr(line, " hypervisor");
 	}
 	if (f)
 		fclose(f);
+	bench_machine(b, "virtual", virtual ? "yes" : "no");
 }
 
 static void load_now(struct bench *b, const char *key)
@@ -344,10 +348,6 @@ static void describe_machine(struct bench *b)
 		 1e3 / ns_per_tick());
 	bench_machine(b, "clock", buf);
 	bench_machine(b, "compiler", "gcc " __VERSION__);
-	json_object_set_new(b->machine, "hypervisor",
-			    json_boolean(access("/sys/hypervisor/type", F_OK) ==
-						 0 ||
-					 access("/dev/kvm", F_OK) != 0));
 	gmtime_r(&now, &tm);
 	strftime(buf, sizeof(buf), "%Y-%m-%dT%H:%M:%SZ", &tm);
 	bench_machine(b, "date", buf);
@@ -457,7 +457,9 @@ static void report(struct bench *b, const struct bench_spec *spec,
 			double ratio = ring / median;
 
 			printf("   %7.3f %s", ratio,
-			       ratio < 1 ? "ring is faster" : "RING IS SLOWER");
+			       !strncmp(c[i].name, "ring_", 5) ? "" :
+			       ratio < 1 ? "ring is faster" :
+					   "RING IS SLOWER");
 			snprintf(key, sizeof(key), "ratio_%s", c[i].name);
 			json_object_set_new(out, key, json_real(ratio));
 		}

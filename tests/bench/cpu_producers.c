@@ -73,7 +73,8 @@ static void submit_share(void *arg)
 	for (unsigned int i = 0; i < BATCH; i++)
 		air_prepare_nop(&calls[i]);
 	start_together(x);
-	for (unsigned int left = MESSAGES / x->producers / BATCH; left || head != tail;) {
+	for (unsigned int left = MESSAGES / x->producers / BATCH;
+	     left || head != tail;) {
 		if (left && tail - head < 32) {
 			air_status st = air_submit(ch, calls, BATCH,
 						   &out[tail % 32]);

@@ -42,7 +42,8 @@ void direct_describe(char *name, size_t name_size, char *versions,
 		     size_t versions_size);
 
 void *direct_alloc(size_t bytes);
-void direct_fill(void *to, uint64_t n, float first, float step, uint64_t period);
+void direct_fill(void *to, uint64_t n, float first, float step,
+		 uint64_t period);
 void direct_fill_bf16(void *to, uint64_t n, uint32_t seed);
 void direct_poison(void *to, size_t bytes);
 void direct_copy_out(void *host, const void *device, size_t bytes);

@@ -158,7 +158,7 @@ static void poison(const struct direct_op *op)
 		direct_poison(op->y, output_bytes(op));
 }
 
-/* ------------------------------------------------------------------ subjects */
+/* ---------------------------------------------------------------- subjects */
 
 static air_ref import(struct subject *s, void *p, size_t bytes)
 {
@@ -379,6 +379,8 @@ static void latency_row(struct bench *b, air_channel *ch, const char *name,
 		{ "launch_poll", poll_latency, &s },
 		{ "graph1_sync", graph_latency, &s },
 	};
+	void (*const once[])(struct subject *s) = { ring_once, sync_once,
+						    poll_once, graph_once };
 	unsigned int count = kind == DIRECT_MATMUL ? 2 : 4;
 
 	if (!bench_wants(b, name))
@@ -388,8 +390,7 @@ static void latency_row(struct bench *b, air_channel *ch, const char *name,
 	for (unsigned int i = 0; i < count; i++) {
 		/* each of them computes the right thing, before any is timed */
 		poison(&s.op);
-		((void (*[])(struct subject *)){ ring_once, sync_once,
-						 poll_once, graph_once })[i](&s);
+		once[i](&s);
 		check_output(&s.op);
 	}
 	bench_run(b, &(struct bench_spec){ name, "us", what, rounds, 2 }, c,
@@ -501,7 +502,7 @@ static void independent_row(struct bench *b, air_channel *ch, const char *name,
 	subject_close(&s);
 }
 
-/* ------------------------------------------------------- one after the other */
+/* ------------------------------------------------------ one after the other */
 
 /* y += b, MANY times a repeat: begins at 0, so that y counts them. */
 static void chain_begin(struct subject *s)
@@ -626,7 +627,7 @@ static void chain_row(struct bench *b, air_channel *ch)
 	subject_close(&s);
 }
 
-/* ---------------------------------------------------------------- submission */
+/* --------------------------------------------------------------- submission */
 
 #define BURST 256
 

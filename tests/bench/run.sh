@@ -26,9 +26,18 @@ awk -v load="$load" 'BEGIN { exit !(load > 0.5) }' &&
 	echo "WARNING: the machine is busy (load $load): figures will be worse" \
 	     "than they are, and not the same for everybody"
 
+# gpu has an alarm of its own, earlier; nothing may run for ever
 timeout 900 build/release/bench-"$side" --out "$out/$side.json" "$@"
-if python3 -c 'import matplotlib' 2>/dev/null; then
-	python3 tests/bench/plot.py "$out/$side.json" "$out"
+if [ "$side" = gpu ]; then
+	timeout 120 python3 tests/bench/gpu_torch.py "$out/gpu.json"
+fi
+python=python3
+# The system's own is the one that a distribution's package is for.
+for p in python3 /usr/bin/python3; do
+	"$p" -c "import matplotlib" 2>/dev/null && python=$p && break
+done
+if "$python" -c "import matplotlib" 2>/dev/null; then
+	"$python" tests/bench/plot.py "$out/$side.json" "$out"
 else
 	echo "(no pictures: python3-matplotlib is not installed)"
 fi

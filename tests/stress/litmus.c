@@ -87,7 +87,8 @@ static void *race_producer(void *arg)
 /* How often both sides missed the other. */
 static uint64_t race(double seconds, uint64_t *rounds)
 {
-	uint64_t end = now_ns() + (uint64_t)(seconds * 1e9), missed = 0, seed = 2;
+	uint64_t end = now_ns() + (uint64_t)(seconds * 1e9);
+	uint64_t missed = 0, seed = 2;
 	pthread_t producer;
 	uint64_t i;
 

@@ -12,14 +12,14 @@
 
 static struct air_ring ring;
 static uint8_t collected[1 << MAX_ORDER];
-static uint64_t answered[1 << MAX_ORDER];
+static uint64_t answers[1 << MAX_ORDER];
 static unsigned int n_answered;
 
 static void answer(void *arg, uint64_t index)
 {
 	struct air_cqe cqe = { .status = AIRUNNER_S_WORKER_DIED };
 
-	answered[n_answered++] = index;
+	answers[n_answered++] = index;
 	air_ring_complete(&ring, index, &cqe);
 }
 
@@ -33,9 +33,10 @@ static bool same(uint64_t a, uint64_t b)
 
 static bool check(uint64_t base, const int *state)
 {
-	struct air_sqe sqe = { { airunner_sqe_head(AIRUNNER_OP_NOP, 0, 0, 0) } };
+	struct air_sqe sqe = { { AIRUNNER_OP_NOP } };
 	struct air_cqe cqe = { .status = AIRUNNER_S_OK };
-	unsigned int entries = 1U << ring.order, outstanding = 0, next = entries;
+	unsigned int entries = 1U << ring.order;
+	unsigned int outstanding = 0, next = entries;
 	int64_t got;
 
 	memset(ring.ctrl, 0, ring_bytes(ring.order));
@@ -68,16 +69,18 @@ static bool check(uint64_t base, const int *state)
 		unsigned int k = 0;
 
 		while (k < entries && !(state[k] == OUTSTANDING &&
-					same(answered[i], base + k)))
+					same(answers[i], base + k)))
 			k++;
 		if (k == entries) {
 			printf("not ok recover_states: answered %#llx, which was not outstanding\n",
-			       (unsigned long long)answered[i]);
+			       (unsigned long long)answers[i]);
 			return false;
 		}
 	}
 	for (unsigned int i = 0; i < entries; i++) {
-		if (air_ring_answered(&ring, base + i) != (state[i] != ABSENT)) {
+		bool answered = air_ring_answered(&ring, base + i);
+
+		if (answered != (state[i] != ABSENT)) {
 			printf("not ok recover_states: answered() is wrong of %#llx\n",
 			       (unsigned long long)(base + i));
 			return false;

@@ -174,8 +174,8 @@ static void check_answer(uint64_t index, const struct air_cqe *got,
 
 static void rest(double seconds)
 {
-	struct timespec ts = { (time_t)seconds,
-			       (long)((seconds - (double)(time_t)seconds) * 1e9) };
+	time_t whole = (time_t)seconds;
+	struct timespec ts = { whole, (long)((seconds - (double)whole) * 1e9) };
 
 	nanosleep(&ts, NULL);
 }
@@ -387,7 +387,8 @@ static void consume(uint64_t index, bool take_over)
 		struct air_sqe sqe;
 		uint32_t bell;
 
-		if (index != recovered_until && air_ring_answered(&ring, index)) {
+		if (index != recovered_until &&
+		    air_ring_answered(&ring, index)) {
 			index++;
 			continue;
 		}

@@ -103,13 +103,14 @@ static inline void ring_start_at(struct air_ring *r, uint8_t *collected,
 		return;
 	for (uint64_t i = start - entries; i != start; i++) {
 		uint64_t slot = air_ring_slot(r, i);
-		uint64_t word = airunner_word(mix(i), airunner_lap(i, r->order));
+		uint8_t lap = airunner_lap(i, r->order);
+		uint64_t word = airunner_word(mix(i), lap);
 
 		for (int w = 0; w < AIRUNNER_SQE_WORDS; w++)
 			r->sq[slot * AIRUNNER_SQE_WORDS + w] = word;
 		for (int w = 0; w < AIRUNNER_CQE_WORDS; w++)
 			r->cq[slot * AIRUNNER_CQE_WORDS + w] = word;
-		collected[slot] = airunner_lap(i, r->order);
+		collected[slot] = lap;
 	}
 }
 
