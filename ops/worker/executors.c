@@ -51,6 +51,11 @@ static air_status open_one(struct air_worker *w,
 		return air_fail(e, AIR_ABI,
 				"executor %s: made for another worker (ABI %u, this is %u)",
 				ops->name, ops->abi, AIR_EXECUTOR_ABI);
+	if (!ops->open || !ops->close || !ops->caps || !ops->plan ||
+	    !ops->unplan || !ops->run)
+		return air_fail(e, AIR_ABI,
+				"executor %s: lacks a call that all must have",
+				ops->name);
 	x = &w->exec[ops->id];
 	if (x->ops)
 		return AIR_OK;

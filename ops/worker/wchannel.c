@@ -567,6 +567,8 @@ void air_wchannel_kill(struct air_wchannel *ch, const char *sentence)
 
 	__atomic_compare_exchange_n(&ch->killed, &none, sentence, false,
 				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+	/* It may be on its way to rest, and is to be looked at all the same. */
+	air_mailbox_ring(&ch->w->box, ch);
 }
 
 static void forget_all(struct air_wchannel *ch)
@@ -612,6 +614,8 @@ static void finish(struct air_wchannel *ch)
 
 	forget_all(ch);
 	air_wake_touched(w);
+	/* Whoever submits from now on rings, and learns who is there. */
+	air_ring_arm_consumer(&ch->ring);
 	/* A bell may have come before the removal did. */
 	if (air_load(&ch->rung, ACQUIRE))
 		air_mailbox_take_rung(w);

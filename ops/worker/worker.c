@@ -47,11 +47,15 @@ static void serve_sources(struct air_worker *w)
 	bool ask = w->now >= w->next_source;
 
 	for (struct air_source *s = w->sources; s; s = s->next) {
-		if (!s->due && !(ask && (!s->pending ||
-					 air_load(s->pending, ACQUIRE))))
+		uint32_t pending =
+			s->pending ? air_load(s->pending, ACQUIRE) : ask;
+
+		/* What was there and was not to be had is asked for by time. */
+		if (!s->due && (!pending || (!ask && pending == s->seen)))
 			continue;
 		s->due = false;
 		s->ops->serve(s);
+		s->seen = s->pending ? air_load(s->pending, RELAXED) : 0;
 	}
 	if (ask)
 		w->next_source = w->now + AIR_SOURCE_NS;

@@ -291,17 +291,18 @@ struct air_source_ops {
 /**
  * struct air_source - embed it in the transport's own struct
  * @ops: set by the transport
- * @pending: non-zero when @serve may have something to do; NULL when only @fd
- *	tells. A busy worker asks @serve every 20 microseconds or so, and only
- *	while this is non-zero if there is such a word
+ * @pending: non-zero when @serve may have something to do: a busy worker calls
+ *	it when this changes, and every 20 microseconds or so while it does
+ *	not. NULL when only @fd tells: then by time alone
  * @due: set by the transport, on the worker's thread: call @serve soon, before
  *	the worker sleeps. Cleared by the worker before it does
- * @next: the worker's
+ * @seen, @next: the worker's
  */
 struct air_source {
 	const struct air_source_ops *ops;
 	const uint32_t *pending;
 	bool due;
+	uint32_t seen;
 	struct air_source *next;
 };
 
