@@ -9,6 +9,8 @@
 AIR_CUDA_FATBIN_DECLARE(copy);
 
 #define MAX_GRID 0x7fffffffu
+/* Fewer elements side by side gain nothing from tiles. */
+#define MIN_SIDE 8
 
 /*
  * A copy that is dense along one dimension in y and another in x. False: it is
@@ -21,8 +23,8 @@ static bool plan_transpose(const struct airunner_desc *d, uint32_t size,
 		(struct air_transpose_params *)p->params;
 	const struct airunner_tensor *tensor[] = { &d->tensor[0],
 						   &d->tensor[1] };
+	uint32_t h = 0, side = AIR_TRANSPOSE_TILE(size), width = 16 / size;
 	struct air_dims dims;
-	uint32_t h = 0;
 
 	air_dims_sorted(&dims, tensor, 2);
 	if (dims.count == 0 || dims.stride[0][0] != 1 ||
@@ -30,16 +32,18 @@ static bool plan_transpose(const struct airunner_desc *d, uint32_t size,
 		return false;
 	while (h < dims.n && dims.stride[1][h] != 1)
 		h++;
-	if (h == dims.n || dims.size[0] < AIR_TRANSPOSE_TILE / 4 ||
-	    dims.size[h] < AIR_TRANSPOSE_TILE / 4)
+	if (h == dims.n || dims.size[0] < MIN_SIDE || dims.size[h] < MIN_SIDE)
 		return false;
 	t->width = dims.size[0];
 	t->height = dims.size[h];
 	t->y_height = dims.stride[0][h];
 	t->x_width = dims.stride[1][0];
-	t->tiles_w = (t->width + AIR_TRANSPOSE_TILE - 1) / AIR_TRANSPOSE_TILE;
-	t->tiles_h = (t->height + AIR_TRANSPOSE_TILE - 1) / AIR_TRANSPOSE_TILE;
+	t->tiles_w = (t->width + side - 1) / side;
+	t->tiles_h = (t->height + side - 1) / side;
 	t->tiles = t->tiles_w * t->tiles_h;
+	t->vector = t->width % width == 0 && t->height % width == 0 &&
+		    t->y_height % (int64_t)width == 0 &&
+		    t->x_width % (int64_t)width == 0;
 	for (uint32_t i = 1; i < dims.n; i++) {
 		if (i == h)
 			continue;
@@ -47,6 +51,9 @@ static bool plan_transpose(const struct airunner_desc *d, uint32_t size,
 		t->y_stride[t->ndim] = dims.stride[0][i];
 		t->x_stride[t->ndim] = dims.stride[1][i];
 		t->tiles *= dims.size[i];
+		if (dims.stride[0][i] % (int64_t)width ||
+		    dims.stride[1][i] % (int64_t)width)
+			t->vector = 0;
 		t->ndim++;
 	}
 	snprintf(p->name[0], sizeof(p->name[0]), "air_transpose_%u", size);
@@ -57,7 +64,7 @@ static bool plan_transpose(const struct airunner_desc *d, uint32_t size,
 		.kernel = p->name[0],
 		.grid = { t->tiles < MAX_GRID ? (uint32_t)t->tiles : MAX_GRID,
 			  1, 1 },
-		.block = 256,
+		.block = AIR_TRANSPOSE_THREADS,
 	};
 	return true;
 }

@@ -10,6 +10,7 @@
 #include "ops/cuda/elementwise.cuh"
 
 template <class T> struct air_copy_bits : air_ew_unary<T> {
+	static constexpr bool numbers = false;
 	static __device__ __forceinline__ T apply(const air_ew_params &p, T a,
 						  T)
 	{
@@ -75,6 +76,7 @@ template <> struct air_is_integer<int64_t> {
 template <class TO, class FROM> struct air_copy_cast {
 	using out = TO;
 	using in0 = FROM;
+	static constexpr bool numbers = false;
 	static constexpr int inputs = 1;
 	static __device__ __forceinline__ TO apply(const air_ew_params &p,
 						   FROM a, FROM)

@@ -5,7 +5,10 @@
 
 #include "ops/cuda/abi.h"
 
-#define AIR_TRANSPOSE_TILE 32
+#define AIR_TRANSPOSE_THREADS 256
+
+/* Lines and columns of a tile: lines of 256 bytes, 128 if elements are bytes. */
+#define AIR_TRANSPOSE_TILE(size) ((size) == 1 ? 128 : 256 / (size))
 
 /**
  * struct air_transpose_params
@@ -15,6 +18,7 @@
  * @x_width: x's stride along width
  * @tiles_w, @tiles_h: tiles along them
  * @tiles: of all matrices together
+ * @vector: 16-byte vectors of both sides are aligned if the addresses are
  * @ndim: dimensions besides these two, innermost first
  * @size, @y_stride, @x_stride: of those
  */
@@ -23,7 +27,7 @@ struct air_transpose_params {
 	int64_t y_height, x_width;
 	uint64_t tiles_w, tiles_h, tiles;
 	uint32_t ndim;
-	uint32_t resv;
+	uint32_t vector;
 	uint64_t size[AIRUNNER_MAX_DIMS];
 	int64_t y_stride[AIRUNNER_MAX_DIMS];
 	int64_t x_stride[AIRUNNER_MAX_DIMS];

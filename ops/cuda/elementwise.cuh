@@ -6,10 +6,15 @@
  *		using out = float;
  *		using in0 = float;
  *		static constexpr int inputs = 1;
- *		static out apply(const air_ew_params &p, in0 a, in0 b);
+ *		static constexpr bool numbers = true;
+ *		static float number(const air_ew_params &p, float a, float b);
  *	};
  *
- * (in1 is the type of the second input; an operator with one input ignores b.)
+ * or, with numbers = false, what is no function of floating point numbers:
+ *
+ *		static out apply(const air_ew_params &p, in0 a, in0 b);
+ *
+ * An operator with one input ignores b.
  */
 #ifndef AIR_CUDA_ELEMENTWISE_CUH
 #define AIR_CUDA_ELEMENTWISE_CUH
@@ -17,7 +22,11 @@
 #include "ops/cuda/device.cuh"
 #include "ops/cuda/elementwise.h"
 
-/* Vectors a thread has in flight: enough to cover the memory's latency. */
+/*
+ * Vectors a thread has in flight in the resident kernel, whose blocks go round.
+ * Launched blocks do one tile and end, and there the fewer the better: one of
+ * each input in copy and the like, two where there are two inputs.
+ */
 #define AIR_EW_UNROLL 4
 
 /* Elements of a vector: 16 bytes of the widest type. */
@@ -35,28 +44,48 @@ template <class T, int V> __device__ __forceinline__ bool air_aligned(uint64_t a
 	return a % (sizeof(T) * V) == 0;
 }
 
+template <class F>
+__device__ __forceinline__ typename F::out
+air_ew_apply(const air_ew_params &p, typename F::in0 a, typename F::in0 b)
+{
+	if constexpr (F::numbers)
+		return air_from_float<typename F::out>(
+			F::number(p, air_float(a), air_float(b)));
+	else
+		return F::apply(p, a, b);
+}
+
 template <class F, int V>
 __device__ __forceinline__ void
 air_ew_vector(const air_ew_params &p, const air_vec<typename F::in0, V> &a,
 	      const air_vec<typename F::in0, V> &b, typename F::out *y)
 {
-	air_vec<typename F::out, V> r;
+	if constexpr (F::numbers) {
+		float r[V];
 
 #pragma unroll
-	for (int k = 0; k < V; k++)
-		r.v[k] = F::apply(p, a.v[k], b.v[k]);
-	air_store_vec(y, r);
+		for (int k = 0; k < V; k++)
+			r[k] = F::number(p, air_float(a.v[k]),
+					 air_float(b.v[k]));
+		air_store_vec(y, air_vec_from<typename F::out, V>(r));
+	} else {
+		air_vec<typename F::out, V> r;
+
+#pragma unroll
+		for (int k = 0; k < V; k++)
+			r.v[k] = F::apply(p, a.v[k], b.v[k]);
+		air_store_vec(y, r);
+	}
 }
 
 /* Vectors of V elements; @n counts them. */
-template <class F, int V>
+template <class F, int V, int U>
 __device__ __forceinline__ void
 air_ew_flat(const air_ew_params &p, const air_part &part, uint64_t n,
 	    typename F::out *y, const typename F::in0 *a,
 	    const typename F::in0 *b)
 {
 	using in = typename F::in0;
-	constexpr int U = AIR_EW_UNROLL;
 	uint64_t tile = (uint64_t)part.threads * U;
 
 	for (uint64_t base = part.block * tile; base < n;
@@ -200,12 +229,35 @@ air_ew_unaligned(const air_ew_params &p, const air_part &part,
 			auto z = F::inputs > 1 ?
 					 b[off[2] + (p.repeat & 4 ? 0 : k)] : x;
 
-			y[off[0] + k] = F::apply(p, x, z);
+			y[off[0] + k] = air_ew_apply<F>(p, x, z);
 		}
 	}
 }
 
+/*
+ * What is not flat. Out of line: it needs many registers, and a kernel that has
+ * more than 32 cannot fill a multiprocessor with threads.
+ */
 template <class F>
+__device__ __noinline__ void air_ew_other(const air_ew_params &p,
+					  const air_operands &ops,
+					  air_part part, bool aligned)
+{
+	using in = typename F::in0;
+	constexpr int V = air_ew_width<F>();
+	auto *y = (typename F::out *)ops.addr[0];
+	const in *a = (const in *)ops.addr[1];
+	const in *b = F::inputs > 1 ? (const in *)ops.addr[2] : a;
+
+	if (p.unit == 1)
+		air_ew_units<F, 1>(p, part, y, a, b);
+	else if (aligned)
+		air_ew_units<F, V>(p, part, y, a, b);
+	else
+		air_ew_unaligned<F>(p, part, y, a, b);
+}
+
+template <class F, int U = AIR_EW_UNROLL>
 __device__ __forceinline__ void air_ew_body(const air_ew_params &p,
 					    const air_operands &ops,
 					    const air_part &part)
@@ -224,21 +276,17 @@ __device__ __forceinline__ void air_ew_body(const air_ew_params &p,
 		uint64_t n = p.n / V;
 
 		if (!aligned) {
-			air_ew_flat<F, 1>(p, part, p.n, y, a, b);
+			air_ew_flat<F, 1, U>(p, part, p.n, y, a, b);
 			return;
 		}
-		air_ew_flat<F, V>(p, part, n, y, a, b);
+		air_ew_flat<F, V, U>(p, part, n, y, a, b);
 		/* what is left over, by the last block: it has the least */
 		uint64_t i = n * V + part.thread;
 
 		if (part.block == part.blocks - 1 && i < p.n)
-			y[i] = F::apply(p, a[i], b[i]);
-	} else if (p.unit == 1) {
-		air_ew_units<F, 1>(p, part, y, a, b);
-	} else if (aligned) {
-		air_ew_units<F, V>(p, part, y, a, b);
+			y[i] = air_ew_apply<F>(p, a[i], b[i]);
 	} else {
-		air_ew_unaligned<F>(p, part, y, a, b);
+		air_ew_other<F>(p, ops, part, aligned);
 	}
 }
 
@@ -246,23 +294,26 @@ __device__ __forceinline__ void air_ew_body(const air_ew_params &p,
  * The kernel of functor F. 256 threads: eight blocks fill a multiprocessor.
  */
 #define AIR_EW_KERNEL(name, F)                                               \
-	extern "C" __global__ void __launch_bounds__(256)                    \
+	extern "C" __global__ void __launch_bounds__(256, 8)                 \
 		name(const __grid_constant__ air_ew_params p,                \
 		     const __grid_constant__ air_operands ops)               \
 	{                                                                    \
-		air_ew_body<F>(p, ops, air_part_launched(nullptr));          \
+		air_ew_body<F, F::inputs>(p, ops,                            \
+					  air_part_launched(nullptr));       \
 	}
 
 /* Operators whose operands are all of one floating point type. */
 template <class T> struct air_ew_unary {
 	using out = T;
 	using in0 = T;
+	static constexpr bool numbers = true;
 	static constexpr int inputs = 1;
 };
 
 template <class T> struct air_ew_binary {
 	using out = T;
 	using in0 = T;
+	static constexpr bool numbers = true;
 	static constexpr int inputs = 2;
 };
 

@@ -8,7 +8,6 @@
 #include "ops/cuda/elementwise.h"
 
 #define THREADS 256
-#define UNROLL 4		/* as AIR_EW_UNROLL, which is device code's */
 #define MAX_GRID 0x7fffffffu
 
 /* Divisions of numbers below 2^31 only (struct air_div). */
@@ -101,8 +100,9 @@ air_status air_ew_plan(const struct airunner_desc *d,
 		p->mode = AIR_EW_FLAT;
 		p->n = dims.count;
 		p->unit = width;
-		blocks = (dims.count / width + THREADS * UNROLL - 1) /
-			 (THREADS * UNROLL);
+		/* as many vectors a thread as inputs: see AIR_EW_KERNEL */
+		blocks = (dims.count / width + THREADS * inputs - 1) /
+			 (THREADS * inputs);
 	} else {
 		strided(p, &dims, operands, width);
 		blocks = (p->n + THREADS * 2 - 1) / (THREADS * 2);

@@ -143,70 +143,41 @@ __device__ __forceinline__ int64_t air_walk_y(const air_reduce_params &p,
 template <class R>
 __device__ __forceinline__ void
 air_reduce_emit(const air_reduce_params &p, const air_operands &ops,
-		uint64_t result, uint64_t part, typename R::acc x)
+		uint64_t job, typename R::acc x)
 {
 	if (p.split > 1)
-		((typename R::acc *)ops.addr[AIR_WORKSPACE_ADDR])
-			[part * p.outer + result] = x;
+		((typename R::acc *)ops.addr[AIR_WORKSPACE_ADDR])[job] = x;
 	else
-		((typename R::out *)ops.addr[0])[air_walk_y(p, result)] =
+		((typename R::out *)ops.addr[0])[air_walk_y(p, job)] =
 			R::store(x);
 }
 
-/* This thread's share of elements [begin, end) of the row at @x. */
+/* A job: @n elements from @x on, of one result or a part of one. */
+template <class R> struct air_reduce_job {
+	const typename R::in *x;
+	uint64_t n;
+};
+
+/* @job beyond the last: of no elements, takes part in shuffles. */
 template <class R>
-__device__ __forceinline__ typename R::acc
-air_reduce_row(const air_reduce_params &p, const typename R::in *x,
-	       uint64_t begin, uint64_t end, uint32_t lane, bool vector)
+__device__ __forceinline__ void
+air_reduce_job_init(air_reduce_job<R> &j, const air_reduce_params &p,
+		    const air_operands &ops, uint64_t job, uint64_t *begin)
 {
-	using in = typename R::in;
-	using acc = typename R::acc;
-	constexpr int V = 16 / sizeof(in);
-	constexpr int U = AIR_REDUCE_UNROLL;
-	acc s[U];
+	uint64_t chunk = 0;
 
-#pragma unroll
-	for (int u = 0; u < U; u++)
-		s[u] = R::identity();
-	if (vector) {
-		uint64_t n = (end - begin) / V, i = lane;
-		const in *row = x + begin;
-
-		for (; i + (U - 1) * p.lanes < n; i += U * p.lanes) {
-			air_vec<in, V> v[U];
-
-#pragma unroll
-			for (int u = 0; u < U; u++)
-				v[u] = air_load_vec<in, V>(
-					row + (i + u * p.lanes) * V);
-#pragma unroll
-			for (int u = 0; u < U; u++)
-#pragma unroll
-				for (int k = 0; k < V; k++)
-					s[u] = R::combine(s[u],
-							  R::load(v[u].v[k]));
-		}
-		for (; i < n; i += p.lanes) {
-			air_vec<in, V> v = air_load_vec<in, V>(row + i * V);
-
-#pragma unroll
-			for (int k = 0; k < V; k++)
-				s[0] = R::combine(s[0], R::load(v.v[k]));
-		}
-		begin += n * V;
+	j.x = (const typename R::in *)ops.addr[1];
+	if (job >= p.outer * p.split) {
+		j.n = *begin = 0;
+		return;
 	}
-	for (uint64_t i = begin + lane; i < end; i += (uint64_t)p.lanes * U) {
-#pragma unroll
-		for (int u = 0; u < U; u++) {
-			uint64_t at = i + (uint64_t)u * p.lanes;
-
-			if (at < end)
-				s[u] = R::combine(s[u],
-						  R::load(x[air_walk(p.reduced,
-								     at)]));
-		}
+	if (p.split > 1) {
+		chunk = job / p.outer;
+		job -= chunk * p.outer;
 	}
-	return R::combine(R::combine(s[0], s[1]), R::combine(s[2], s[3]));
+	*begin = chunk * p.chunk;
+	j.x += air_walk(p.kept, job);
+	j.n = p.inner - *begin < p.chunk ? p.inner - *begin : p.chunk;
 }
 
 template <class R> struct air_combine {
@@ -218,47 +189,200 @@ template <class R> struct air_combine {
 };
 
 template <class R>
-__device__ __forceinline__ void air_reduce_rows(const air_reduce_params &p,
-						const air_operands &ops,
-						const air_part &part)
+__device__ __forceinline__ typename R::acc
+air_reduce_team(const air_reduce_params &p, const air_part &part,
+		typename R::acc s)
+{
+	if (p.lanes <= 32)
+		return air_reduce_lanes(s, air_combine<R>(), p.lanes);
+	return air_reduce_block(part, s, air_combine<R>(), R::identity());
+}
+
+template <class R, int V>
+__device__ __forceinline__ typename R::acc
+air_reduce_vector(typename R::acc s, const air_vec<typename R::in, V> &v)
+{
+#pragma unroll
+	for (int k = 0; k < V; k++)
+		s = R::combine(s, R::load(v.v[k]));
+	return s;
+}
+
+/*
+ * Short rows, HOLD vectors a thread and up to a warp each: a thread has its
+ * share of several rows, so that enough of memory is in flight, and teams side
+ * by side have rows side by side.
+ */
+template <class R, int HOLD>
+__device__ __forceinline__ void
+air_reduce_rows_short(const air_reduce_params &p, const air_operands &ops,
+		      const air_part &part)
 {
 	using in = typename R::in;
-	using acc = typename R::acc;
-	const in *x = (const in *)ops.addr[1];
-	bool vector = p.vector && ops.addr[1] % 16 == 0;
+	constexpr int V = 16 / sizeof(in);
+	constexpr int ROWS = AIR_REDUCE_UNROLL / HOLD;
 	uint32_t teams = part.threads / p.lanes;
 	uint32_t lane = part.thread & (p.lanes - 1);
+	uint32_t mine = part.thread / p.lanes, vectors = p.inner / V;
+	uint64_t step = (uint64_t)teams * ROWS;
+
+	for (uint64_t base = part.block * step; base < p.outer;
+	     base += part.blocks * step) {
+		air_vec<in, V> v[ROWS][HOLD];
+		typename R::acc s[ROWS];
+
+#pragma unroll
+		for (int r = 0; r < ROWS; r++) {
+			uint64_t row = base + r * teams + mine;
+			const in *x = (const in *)ops.addr[1];
+
+			s[r] = R::identity();
+			if (row >= p.outer)
+				continue;
+			x += (int64_t)row * p.kept.x[0];
+#pragma unroll
+			for (int h = 0; h < HOLD; h++)
+				if (lane + h * p.lanes < vectors)
+					v[r][h] = air_load_vec<in, V>(
+						x + (lane + h * p.lanes) * V);
+			/* what is less than a vector */
+			if (vectors * V + lane < p.inner)
+				s[r] = R::load(x[vectors * V + lane]);
+		}
+#pragma unroll
+		for (int r = 0; r < ROWS; r++) {
+			if (base + r * teams + mine < p.outer)
+#pragma unroll
+				for (int h = 0; h < HOLD; h++)
+					if (lane + h * p.lanes < vectors)
+						s[r] = air_reduce_vector<R, V>(
+							s[r], v[r][h]);
+			s[r] = air_reduce_lanes(s[r], air_combine<R>(),
+						p.lanes);
+		}
+		if (lane)
+			continue;
+#pragma unroll
+		for (int r = 0; r < ROWS; r++) {
+			uint64_t row = base + r * teams + mine;
+
+			if (row < p.outer)
+				((typename R::out *)ops.addr[0])
+					[(int64_t)row * p.y[0]] =
+						R::store(s[r]);
+		}
+	}
+}
+
+/* Rows of vectors: all of a thread's in flight, or as many as it may have. */
+template <class R>
+__device__ __forceinline__ void
+air_reduce_rows_long(const air_reduce_params &p, const air_operands &ops,
+		     const air_part &part)
+{
+	using in = typename R::in;
+	/* bytes are summed in 8 times the room */
+	constexpr int V = 16 / sizeof(in), U = sizeof(in) == 1 ? 4 : 8;
+	uint32_t teams = part.threads / p.lanes;
+	uint32_t lane = p.lanes > 32 ? part.thread :
+				       part.thread & (p.lanes - 1);
+	uint64_t mine = p.lanes > 32 ? 0 : part.thread / p.lanes;
 	uint64_t jobs = p.outer * p.split;
 
 	/* all of a block go round together: lanes shuffle, blocks synchronise */
 	for (uint64_t base = (uint64_t)part.block * teams; base < jobs;
 	     base += (uint64_t)part.blocks * teams) {
-		uint64_t job = base + part.thread / p.lanes;
-		bool spare = job >= jobs;
-		uint64_t chunk, result = job;
-		acc s = R::identity();
+		typename R::acc s = R::identity();
+		air_reduce_job<R> job;
+		uint64_t begin, n;
 
-		if (spare)
-			result = jobs - 1;
-		chunk = p.split > 1 ? result / p.outer : 0;
-		result -= chunk * p.outer;
-		if (!spare) {
-			uint64_t begin = chunk * p.chunk;
-			uint64_t end = begin + p.chunk;
+		air_reduce_job_init(job, p, ops, base + mine, &begin);
+		job.x += begin;
+		n = job.n / V;
+		for (uint64_t i = lane; i < n; i += (uint64_t)p.lanes * U) {
+			air_vec<in, V> v[U];
 
-			s = air_reduce_row<R>(p, x + air_walk(p.kept, result),
-					      begin,
-					      end < p.inner ? end : p.inner,
-					      lane, vector);
+#pragma unroll
+			for (int u = 0; u < U; u++)
+				if (i + u * p.lanes < n)
+					v[u] = air_load_vec<in, V>(
+						job.x + (i + u * p.lanes) * V);
+#pragma unroll
+			for (int u = 0; u < U; u++)
+				if (i + u * p.lanes < n)
+					s = air_reduce_vector<R, V>(s, v[u]);
 		}
-		if (p.lanes <= 32)
-			s = air_reduce_lanes(s, air_combine<R>(), p.lanes);
-		else
-			s = air_reduce_block(part, s, air_combine<R>(),
-					     R::identity());
-		if (lane == 0 && !spare)
-			air_reduce_emit<R>(p, ops, result, chunk, s);
+		/* what is less than a vector */
+		if (n * V + lane < job.n)
+			s = R::combine(s, R::load(job.x[n * V + lane]));
+		s = air_reduce_team<R>(p, part, s);
+		if (lane == 0 && base + mine < jobs)
+			air_reduce_emit<R>(p, ops, base + mine, s);
 	}
+}
+
+/* Rows of elements that lie anyhow. */
+template <class R>
+__device__ __forceinline__ void
+air_reduce_rows_any(const air_reduce_params &p, const air_operands &ops,
+		    const air_part &part)
+{
+	using acc = typename R::acc;
+	constexpr int U = AIR_REDUCE_UNROLL;
+	uint32_t teams = part.threads / p.lanes;
+	uint32_t lane = p.lanes > 32 ? part.thread :
+				       part.thread & (p.lanes - 1);
+	uint64_t mine = p.lanes > 32 ? 0 : part.thread / p.lanes;
+	uint64_t jobs = p.outer * p.split;
+
+	/* all of a block go round together: lanes shuffle, blocks synchronise */
+	for (uint64_t base = (uint64_t)part.block * teams; base < jobs;
+	     base += (uint64_t)part.blocks * teams) {
+		air_reduce_job<R> job;
+		uint64_t begin;
+		acc s[U], x;
+
+		air_reduce_job_init(job, p, ops, base + mine, &begin);
+#pragma unroll
+		for (int u = 0; u < U; u++)
+			s[u] = R::identity();
+		for (uint64_t i = lane; i < job.n;
+		     i += (uint64_t)p.lanes * U) {
+#pragma unroll
+			for (int u = 0; u < U; u++) {
+				uint64_t k = i + (uint64_t)u * p.lanes;
+
+				if (k < job.n)
+					s[u] = R::combine(
+						s[u],
+						R::load(job.x[air_walk(
+							p.reduced,
+							begin + k)]));
+			}
+		}
+		x = R::combine(R::combine(s[0], s[1]),
+			       R::combine(s[2], s[3]));
+		x = air_reduce_team<R>(p, part, x);
+		if (lane == 0 && base + mine < jobs)
+			air_reduce_emit<R>(p, ops, base + mine, x);
+	}
+}
+
+template <class R>
+__device__ __forceinline__ void air_reduce_rows(const air_reduce_params &p,
+						const air_operands &ops,
+						const air_part &part)
+{
+	if (!p.vector || ops.addr[1] % 16)
+		air_reduce_rows_any<R>(p, ops, part);
+	else if (p.hold == 1)
+		air_reduce_rows_short<R, 1>(p, ops, part);
+	else if (p.hold == 2)
+		air_reduce_rows_short<R, 2>(p, ops, part);
+	else if (p.hold == 4)
+		air_reduce_rows_short<R, 4>(p, ops, part);
+	else
+		air_reduce_rows_long<R>(p, ops, part);
 }
 
 /*
@@ -335,7 +459,9 @@ __device__ __forceinline__ void air_reduce_columns(const air_reduce_params &p,
 		if (down == 0 && group < groups)
 #pragma unroll
 			for (int k = 0; k < V; k++)
-				air_reduce_emit<R>(p, ops, group * V + k, chunk,
+				air_reduce_emit<R>(p, ops,
+						   chunk * p.outer +
+							   group * V + k,
 						   s[k]);
 	}
 }
@@ -380,7 +506,7 @@ __device__ __forceinline__ void air_reduce_finish(const air_reduce_params &p,
 }
 
 #define AIR_REDUCE_KERNEL(name, how, R)                                      \
-	extern "C" __global__ void __launch_bounds__(512)                    \
+	extern "C" __global__ void __launch_bounds__(256, 3)                 \
 		name##_##how(const __grid_constant__ air_reduce_params p,    \
 			     const __grid_constant__ air_operands ops)       \
 	{                                                                    \

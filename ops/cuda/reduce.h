@@ -26,6 +26,8 @@ struct air_reduce_walk {
  * @inner: elements that go into each
  * @lanes: threads that share one result (rows); a power of two up to 32, or
  *	all of a block
+ * @hold: vectors of a row that each of these has: 1, 2 or 4, where rows are
+ *	numbered by one dimension; 0: any number
  * @vector: rows are dense and begin at multiples of 16 bytes; columns: x is
  *	dense across results, in multiples of 16 bytes
  * @split: parts that @inner is divided into; more than one: parts go to
@@ -39,7 +41,9 @@ struct air_reduce_params {
 	uint64_t outer;
 	uint64_t inner;
 	uint32_t lanes;
+	uint32_t hold;
 	uint32_t vector;
+	uint32_t resv;
 	uint64_t split;
 	uint64_t chunk;
 	struct air_reduce_walk kept;

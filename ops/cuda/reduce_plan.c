@@ -11,6 +11,7 @@
 /* Elements that a part of a split result has at least: 64 KiB of f32. */
 #define MIN_CHUNK 16384u
 #define ACC_BYTES 8u
+#define ROW_BLOCK 256u	/* threads; larger blocks wait for each other */
 
 static void walk_init(struct air_reduce_walk *w, const struct air_dims *dims,
 		      uint32_t x)
@@ -118,24 +119,30 @@ static void plan_rows(struct air_reduce_params *p, uint32_t width,
 		      const struct air_cuda_device *dev, uint32_t *block,
 		      uint64_t *blocks, uint32_t *scratch)
 {
-	uint64_t fill = (uint64_t)dev->sms * 1024;
-	uint64_t accesses;
-	uint32_t hold = 4, full = dev->block ? dev->block : 512;
+	uint64_t fill = (uint64_t)dev->sms * 1024, accesses, jobs;
+	uint32_t hold = 8, most = dev->block ? dev->block : ROW_BLOCK, teams;
 
 	p->vector = p->reduced.n == 1 && p->reduced.x[0] == 1 &&
 		    p->inner >= width && multiples(&p->kept, 0, width);
 	accesses = p->vector ? p->inner / width : p->inner;
+	/* a warp has whole lines of memory, if not of one row then of some */
+	if (accesses <= 128)
+		hold = accesses <= 32 ? 1 : accesses <= 64 ? 2 : 4;
 	while (hold > 1 && p->outer * (accesses / hold) < fill)
 		hold /= 2;
 	p->lanes = pow2_at_least((accesses + hold - 1) / hold);
-	/* a warp with more to do is better than a block that synchronises */
-	if (p->lanes > 32)
-		p->lanes = accesses <= 1024 && p->outer * 32 >= fill ? 32 :
-			   p->lanes < full && !dev->block ? p->lanes : full;
-	*block = p->lanes > 32 ? p->lanes : 256;
+	if (p->lanes > 32 && (dev->block || p->lanes > most))
+		p->lanes = most;
+	*block = p->lanes > 32 ? p->lanes : ROW_BLOCK;
 	split(p, p->lanes > 32 ? p->outer : ~0ull, width, dev, scratch);
-	*blocks = (p->outer * p->split + *block / p->lanes - 1) /
-		  (*block / p->lanes);
+	teams = *block / p->lanes;
+	jobs = p->outer * p->split;
+	if (p->vector && p->lanes <= 32 && hold <= 4 && p->kept.n == 1) {
+		p->hold = hold;
+		/* rows a team has at once: air_reduce_rows_short() */
+		teams *= 4 / hold;
+	}
+	*blocks = (jobs + teams - 1) / teams;
 }
 
 static void plan_columns(struct air_reduce_params *p, uint32_t width,

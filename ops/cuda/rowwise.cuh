@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Bodies of row operators. A row is read once and kept in registers while its
- * statistics are taken; only rows too long for that are read again.
+ * statistics are taken, the end of a long one in shared memory; only rows too
+ * long for that are read again. Launched teams do one row and end: memory is
+ * busy because other teams are at another stage.
  *
  * An operator is a struct with
  *
@@ -57,7 +59,8 @@ struct air_row_team {
 		: part(part_), lanes(p.lanes), cluster(p.cluster), turn(0),
 		  spare(false)
 	{
-		lane = part.thread & (lanes - 1);
+		/* a block's threads need be no power of two */
+		lane = lanes > 32 ? part.thread : part.thread & (lanes - 1);
 		rank = part.block & (cluster - 1);
 	}
 
@@ -96,17 +99,12 @@ struct air_row_team {
 	}
 };
 
-/* Element offsets of row @r. */
-__device__ __forceinline__ void air_row_offset(const air_row_params &p,
-					       uint64_t r, int64_t *x,
-					       int64_t *y)
+/* Element offset of row @r in an operand with these strides. */
+__device__ __forceinline__ int64_t
+air_row_offset_any(const air_row_params &p, uint64_t r, const int64_t *stride)
 {
-	*x = *y = 0;
-	if (p.ndim == 1) {
-		*x = (int64_t)r * p.x_stride[0];
-		*y = (int64_t)r * p.y_stride[0];
-		return;
-	}
+	int64_t off = 0;
+
 	for (uint32_t d = 0; d < p.ndim; d++) {
 		uint64_t q;
 		int64_t at;
@@ -118,10 +116,18 @@ __device__ __forceinline__ void air_row_offset(const air_row_params &p,
 		else
 			q = air_divide((uint32_t)r, p.div[d]);
 		at = (int64_t)(r - q * p.size[d]);
-		*x += at * p.x_stride[d];
-		*y += at * p.y_stride[d];
+		off += at * stride[d];
 		r = q;
 	}
+	return off;
+}
+
+__device__ __forceinline__ int64_t air_row_offset(const air_row_params &p,
+						  uint64_t r,
+						  const int64_t *stride)
+{
+	return p.ndim == 1 ? (int64_t)r * stride[0] :
+			     air_row_offset_any(p, r, stride);
 }
 
 /* ----------------------------------------------------------------- a row */
@@ -139,48 +145,84 @@ __device__ __forceinline__ void air_opaque(air_vec<T, V> &v)
 	}
 }
 
-/* In registers: N accesses of V elements, the k-th at (k * width + lane) V. */
-template <class T, int V, int N> struct air_row_held {
+/* One access of 16 bytes from global to shared memory, not waited for. */
+__device__ __forceinline__ void air_copy_ahead(void *to, const void *from)
+{
+	asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
+			     (uint32_t)__cvta_generic_to_shared(to)),
+		     "l"(from)
+		     : "memory");
+}
+
+__device__ __forceinline__ void air_copy_ahead_wait(void)
+{
+	asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
+/*
+ * In registers: N accesses of V elements, the k-th at (first + k * width) V.
+ * MORE: what a thread has beyond those is in dynamic shared memory. No thread
+ * reads another's there, so that nobody synchronises for it.
+ */
+template <class T, int V, int N, bool MORE = false> struct air_row_held {
+	using vec = air_vec<T, V>;
+	static constexpr bool stays = true;
 	air_row_team &team;
-	const T *x;
 	uint32_t first;		/* this thread's first access */
-	uint32_t width;		/* threads of the whole team */
-	uint32_t count;		/* accesses of the row */
-	uint64_t length;
-	air_vec<T, V> held[N];
+	uint32_t width;		/* from one of its accesses to the next */
+	uint32_t end;		/* where they end */
+	vec v[N];
+	vec *more;
 
 	__device__ __forceinline__ air_row_held(const air_row_params &p,
-						air_row_team &t, const T *row)
-		: team(t), x(row), length(p.length)
+						air_row_team &t, const T *x)
+		: team(t)
 	{
 		first = t.first();
 		width = t.width();
-		count = (uint32_t)(p.length / V);
+		end = (uint32_t)(p.length / V);
 #pragma unroll
 		for (int k = 0; k < N; k++)
-			if (first + k * width < count)
-				held[k] = air_load_vec<T, V>(
+			if (first + k * width < end)
+				v[k] = air_load_vec<T, V>(
 					x + (uint64_t)(first + k * width) * V);
+		if constexpr (MORE) {
+			extern __shared__ __align__(16) unsigned char rest[];
+
+			more = (vec *)rest + t.lane;
+			beyond([&](uint32_t at, vec *slot) {
+				air_copy_ahead(slot, x + (uint64_t)at * V);
+			});
+		}
+	}
+
+	/* f(access, place) for those in shared memory */
+	template <class F> __device__ __forceinline__ void beyond(F f)
+	{
+		vec *slot = more;
+
+		for (uint32_t at = first + N * width; at < end; at += width) {
+			f(at, slot);
+			slot += team.lanes;
+		}
 	}
 
 	/*
-	 * f(value, index) for each element of this thread. The compiler would
-	 * like to convert 16-bit elements once and keep the results; that
+	 * f(vector) for each of this thread's, which f may change. The compiler
+	 * would like to convert 16-bit elements once and keep the results; that
 	 * takes twice the registers and half the occupancy.
 	 */
 	template <class F> __device__ __forceinline__ void each(F f)
 	{
 #pragma unroll
 		for (int k = 0; k < N; k++) {
-			uint32_t at = first + k * width;
-
-			air_opaque(held[k]);
-			if (at < count) {
-#pragma unroll
-				for (int i = 0; i < V; i++)
-					f(air_float(held[k].v[i]),
-					  (uint64_t)at * V + i);
-			}
+			air_opaque(v[k]);
+			if (first + k * width < end)
+				f(v[k]);
+		}
+		if constexpr (MORE) {
+			air_copy_ahead_wait();
+			beyond([&](uint32_t, vec *slot) { f(*slot); });
 		}
 	}
 
@@ -188,7 +230,29 @@ template <class T, int V, int N> struct air_row_held {
 	{
 		float s = 0.0f;
 
-		each([&](float v, uint64_t) { s += f(v); });
+		each([&](const vec &x) {
+#pragma unroll
+			for (int i = 0; i < V; i++)
+				s += f(air_float(x.v[i]));
+		});
+		return team.reduce(s, air_sum());
+	}
+
+	/* The same, and f's results take the place of the elements. */
+	template <class F> __device__ __forceinline__ float replace(F f)
+	{
+		float s = 0.0f;
+
+		each([&](vec &x) {
+			vec r;
+
+#pragma unroll
+			for (int i = 0; i < V; i++) {
+				r.v[i] = f(x.v[i]);
+				s += r.v[i];
+			}
+			x = r;
+		});
 		return team.reduce(s, air_sum());
 	}
 
@@ -196,30 +260,40 @@ template <class T, int V, int N> struct air_row_held {
 	{
 		float m = -INFINITY;
 
-		each([&](float v, uint64_t) { m = air_max()(m, v); });
+		each([&](const vec &x) {
+			m = air_max()(m, air_vec_max(x));
+		});
 		return team.reduce(m, air_max());
 	}
 
+	/* f(index, vector in, vector out) */
 	template <class F> __device__ __forceinline__ void write(T *y, F f)
 	{
+		vec r;
+
 		if (team.spare)
 			return;
 #pragma unroll
 		for (int k = 0; k < N; k++) {
 			uint32_t at = first + k * width;
-			air_vec<T, V> r;
 
-			air_opaque(held[k]);
-			if (at < count) {
-				f(held[k], (uint64_t)at * V, r);
+			air_opaque(v[k]);
+			if (at < end) {
+				f((uint64_t)at * V, v[k], r);
 				air_store_vec(y + (uint64_t)at * V, r);
 			}
 		}
+		if constexpr (MORE)
+			beyond([&](uint32_t at, vec *slot) {
+				f((uint64_t)at * V, *slot, r);
+				air_store_vec(y + (uint64_t)at * V, r);
+			});
 	}
 };
 
 /* Read again for each use, any strides. */
 template <class T> struct air_row_loop {
+	static constexpr bool stays = false;
 	air_row_team &team;
 	const T *x;
 	int64_t step, y_step;
@@ -236,14 +310,14 @@ template <class T> struct air_row_loop {
 	{
 #pragma unroll 4
 		for (uint64_t i = team.first(); i < length; i += team.width())
-			f(air_float(x[(int64_t)i * step]), i);
+			f(air_float(x[(int64_t)i * step]));
 	}
 
 	template <class F> __device__ __forceinline__ float sum(F f)
 	{
 		float s = 0.0f;
 
-		each([&](float v, uint64_t) { s += f(v); });
+		each([&](float v) { s += f(v); });
 		return team.reduce(s, air_sum());
 	}
 
@@ -251,7 +325,7 @@ template <class T> struct air_row_loop {
 	{
 		float m = -INFINITY;
 
-		each([&](float v, uint64_t) { m = air_max()(m, v); });
+		each([&](float v) { m = air_max()(m, v); });
 		return team.reduce(m, air_max());
 	}
 
@@ -262,7 +336,7 @@ template <class T> struct air_row_loop {
 		for (uint64_t i = team.first(); i < length; i += team.width()) {
 			air_vec<T, 1> v = { { x[(int64_t)i * step] } }, r;
 
-			f(v, i, r);
+			f(i, v, r);
 			y[(int64_t)i * y_step] = r.v[0];
 		}
 	}
@@ -270,34 +344,53 @@ template <class T> struct air_row_loop {
 
 /* --------------------------------------------------------- weight and bias */
 
+/* V numbers from p on, in accesses of up to 16 bytes. */
+template <class W, int V>
+__device__ __forceinline__ void air_row_numbers(const W *p, float w[V])
+{
+	constexpr int A = 16 / sizeof(W) < V ? 16 / sizeof(W) : V;
+
+#pragma unroll
+	for (int i = 0; i < V; i += A) {
+		air_vec<W, A> v = *(const air_vec<W, A> *)(p + i);
+
+#pragma unroll
+		for (int k = 0; k < A; k++)
+			w[i + k] = air_float(v.v[k]);
+	}
+}
+
+template <class W, int V>
+__device__ __forceinline__ void air_row_numbers_any(const W *p, int64_t step,
+						    float w[V])
+{
+#pragma unroll
+	for (int i = 0; i < V; i++)
+		w[i] = air_float(p[i * step]);
+}
+
 template <class T, int V>
 __device__ __forceinline__ void air_row_weights(uint64_t base, bool f32,
 						int64_t step, uint64_t at,
 						float otherwise, float w[V])
 {
+	bool dense = step == 1 && base % 16 == 0;
+	const float *wide = (const float *)base + (int64_t)at * step;
+	const T *same = (const T *)base + (int64_t)at * step;
+
 	if (!base) {
 #pragma unroll
 		for (int i = 0; i < V; i++)
 			w[i] = otherwise;
 	} else if (f32) {
-		const float *p = (const float *)base;
-
-#pragma unroll
-		for (int i = 0; i < V; i++)
-			w[i] = __ldg(p + (int64_t)(at + i) * step);
-	} else if (V > 1 && step == 1 && base % (sizeof(T) * V) == 0) {
-		air_vec<T, V> v = *(const air_vec<T, V> *)((const T *)base +
-							   at);
-
-#pragma unroll
-		for (int i = 0; i < V; i++)
-			w[i] = air_float(v.v[i]);
+		if (dense)
+			air_row_numbers<float, V>(wide, w);
+		else
+			air_row_numbers_any<float, V>(wide, step, w);
+	} else if (dense) {
+		air_row_numbers<T, V>(same, w);
 	} else {
-		const T *p = (const T *)base;
-
-#pragma unroll
-		for (int i = 0; i < V; i++)
-			w[i] = air_float(p[(int64_t)(at + i) * step]);
+		air_row_numbers_any<T, V>(same, step, w);
 	}
 }
 
@@ -308,15 +401,15 @@ __device__ __forceinline__ void air_row_do(const air_row_params &p,
 					   const air_operands &ops,
 					   air_row_team &team, uint64_t r)
 {
-	int64_t x, y;
-
-	air_row_offset(p, r, &x, &y);
-	ROW row(p, team, (const T *)ops.addr[1] + x);
+	T *y = (T *)ops.addr[0] + air_row_offset(p, r, p.y_stride);
+	ROW row(p, team, (const T *)ops.addr[1] +
+				 air_row_offset(p, r, p.x_stride));
 	typename OP::stats s = OP::measure(row, p);
 
-	row.write((T *)ops.addr[0] + y, [&](const air_vec<T, V> &v,
-					    uint64_t at, air_vec<T, V> &out) {
-		float w[V], b[V];
+	row.write(y, [&](uint64_t at,
+					    const air_vec<T, V> &v,
+					    air_vec<T, V> &out) {
+		float w[V], b[V], r[V];
 
 		if constexpr (OP::weighted) {
 			air_row_weights<T, V>(ops.addr[2], p.w_f32, p.w_step,
@@ -326,10 +419,10 @@ __device__ __forceinline__ void air_row_do(const air_row_params &p,
 		}
 #pragma unroll
 		for (int i = 0; i < V; i++)
-			out.v[i] = air_from_float<T>(
-				OP::finish(air_float(v.v[i]), s,
-					   OP::weighted ? w[i] : 1.0f,
-					   OP::weighted ? b[i] : 0.0f));
+			r[i] = OP::finish(air_float(v.v[i]), s,
+					  OP::weighted ? w[i] : 1.0f,
+					  OP::weighted ? b[i] : 0.0f);
+		out = air_vec_from<T, V>(r);
 	});
 }
 
@@ -415,14 +508,33 @@ __device__ __forceinline__ bool air_row_aligned(const air_operands &ops)
 			air_row_variant_body<OP, T>(variant, p, ops, part);  \
 	}
 
+/* Rows of more than 8 accesses a thread: dynamic shared memory has the rest. */
+#define AIR_ROW_SHARED_KERNEL(name, OP, T)                                   \
+	extern "C" __global__ void __launch_bounds__(1024, 1)                \
+		name(const __grid_constant__ air_row_params p,               \
+		     const __grid_constant__ air_operands ops)               \
+	{                                                                    \
+		constexpr int V = 16 / sizeof(T);                            \
+		using held = air_row_held<T, V, 8, true>;                    \
+		__shared__ float shared[AIR_SHARED_MIN / 4];                 \
+		air_part part = air_part_launched(shared);                   \
+                                                                             \
+		if (air_row_aligned(ops))                                    \
+			air_row_body<OP, T, held, V>(p, ops, part);          \
+		else                                                         \
+			air_row_variant_body<OP, T>(AIR_ROW_LOOP, p, ops,    \
+						    part);                   \
+	}
+
 #define AIR_ROW_KERNELS_OF(op, OP, T, t)                                     \
-	AIR_ROW_KERNEL(air_##op##_##t##_1, OP, T, AIR_ROW_1, 1024, 1)        \
-	AIR_ROW_KERNEL(air_##op##_##t##_2, OP, T, AIR_ROW_2, 1024, 1)        \
+	AIR_ROW_KERNEL(air_##op##_##t##_1, OP, T, AIR_ROW_1, 512, 2)         \
+	AIR_ROW_KERNEL(air_##op##_##t##_2, OP, T, AIR_ROW_2, 512, 2)         \
 	AIR_ROW_KERNEL(air_##op##_##t##_4, OP, T, AIR_ROW_4, 512, 2)         \
 	AIR_ROW_KERNEL(air_##op##_##t##_8, OP, T, AIR_ROW_8, 512, 2)         \
 	AIR_ROW_KERNEL(air_##op##_##t##_elements, OP, T, AIR_ROW_ELEMENTS,   \
-		       1024, 1)                                              \
-	AIR_ROW_KERNEL(air_##op##_##t##_loop, OP, T, AIR_ROW_LOOP, 1024, 1)
+		       512, 2)                                               \
+	AIR_ROW_KERNEL(air_##op##_##t##_loop, OP, T, AIR_ROW_LOOP, 512, 2)   \
+	AIR_ROW_SHARED_KERNEL(air_##op##_##t##_shared, OP, T)
 
 #define AIR_ROW_KERNELS(op, OP)                                     \
 	AIR_ROW_KERNELS_OF(op, OP<float>, float, f32)               \

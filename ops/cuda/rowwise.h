@@ -48,6 +48,7 @@ enum air_row_variant {
 	AIR_ROW_8,
 	AIR_ROW_ELEMENTS,	/* up to 8 single elements */
 	AIR_ROW_LOOP,	/* not at all: rows are read again */
+	AIR_ROW_SHARED,	/* 8 vectors, the rest in shared memory; not resident */
 	AIR_ROW_VARIANTS
 };
 

@@ -11,6 +11,11 @@
 #define MAX_CLUSTER 8		/* what every GPU with clusters has */
 #define MAX_GRID 0x7fffffffu
 #define HELD 8			/* accesses a thread can keep */
+/* More work than that has the GPU for itself (launch.c: YIELD_BYTES). */
+#define ALONE_BYTES (16u << 20)
+
+/* Shared memory that a block has besides the rows in it. */
+#define SHARED_OTHER 6144
 
 static const char *const how[AIR_ROW_VARIANTS] = {
 	[AIR_ROW_1] = "1",
@@ -19,6 +24,7 @@ static const char *const how[AIR_ROW_VARIANTS] = {
 	[AIR_ROW_8] = "8",
 	[AIR_ROW_ELEMENTS] = "elements",
 	[AIR_ROW_LOOP] = "loop",
+	[AIR_ROW_SHARED] = "shared",
 };
 
 static uint32_t pow2_at_least(uint64_t n)
@@ -42,36 +48,73 @@ static bool has_vectors(const struct air_row_params *p, uint32_t width)
 	return true;
 }
 
+static uint64_t ceil_div(uint64_t a, uint64_t b)
+{
+	return (a + b - 1) / b;
+}
+
 /*
- * Share a row of @accesses among threads so that each has four in flight, or
- * fewer when there are not enough rows to fill the GPU otherwise. Returns what
- * each thread holds; 0: does not fit into registers.
+ * Share a row of @accesses among threads so that each has four in flight; fewer
+ * when there are not enough rows to fill the GPU otherwise, eight when a block
+ * would have more than 256 threads: blocks of many warps wait for each other.
+ * Returns what each thread holds; 0: does not fit into registers.
  */
 static uint32_t share(struct air_row_params *p, uint64_t accesses,
 		      const struct air_cuda_device *dev)
 {
-	uint64_t fill = (uint64_t)dev->sms * 1024;
-	uint32_t hold = 4, lanes;
+	uint64_t fill = (uint64_t)dev->sms * 1024, lanes;
+	uint32_t hold = 4;
 
-	while (hold > 1 && p->rows * ((accesses + hold - 1) / hold) < fill)
+	while (hold > 1 && p->rows * ceil_div(accesses, hold) < fill)
 		hold /= 2;
-	lanes = pow2_at_least((accesses + hold - 1) / hold);
-	/* a warp with more to do is better than a block that synchronises */
-	if (lanes > 32 && accesses <= 32 * HELD && p->rows * 32 >= fill)
-		lanes = 32;
+	lanes = ceil_div(accesses, hold);
+	if (lanes > 256 && hold == 4)
+		lanes = ceil_div(accesses, HELD);
+	lanes = lanes > 32 ? (lanes + 31) / 32 * 32 : pow2_at_least(lanes);
 	p->cluster = 1;
 	if (dev->block && lanes > 32)
 		lanes = dev->block;
 	if (lanes > MAX_BLOCK) {
 		lanes = MAX_BLOCK;
 		while (p->cluster < MAX_CLUSTER && dev->cc >= 90 &&
-		       (uint64_t)lanes * p->cluster * 4 < accesses)
+		       lanes * p->cluster * 4 < accesses)
 			p->cluster *= 2;
 	}
-	p->lanes = lanes;
-	hold = pow2_at_least((accesses + (uint64_t)lanes * p->cluster - 1) /
-			     ((uint64_t)lanes * p->cluster));
+	p->lanes = (uint32_t)lanes;
+	hold = pow2_at_least(ceil_div(accesses, lanes * p->cluster));
 	return hold <= HELD ? hold : 0;
+}
+
+/*
+ * Rows of more than 64 KiB, and enough of them: a block each, with the end of
+ * the row in shared memory. A cluster takes longer to start and to agree than
+ * the row takes to come. Only for work that has the GPU for itself: nothing
+ * else fits beside such blocks. Returns bytes of shared memory, 0: not so.
+ */
+static uint32_t share_shared(struct air_row_params *p, uint64_t accesses,
+			     const struct air_cuda_device *dev)
+{
+	uint32_t cluster, lanes;
+
+	if (dev->block || accesses <= MAX_BLOCK * HELD ||
+	    p->rows < dev->sms || p->rows * accesses * 32 <= ALONE_BYTES)
+		return 0;
+	for (cluster = 1; cluster <= (dev->cc >= 90 ? MAX_CLUSTER : 1);
+	     cluster *= 2) {
+		uint64_t mine = ceil_div(accesses, cluster), bytes;
+
+		/* two blocks a multiprocessor if they are small enough */
+		lanes = mine <= 2 * MAX_BLOCK * HELD ? MAX_BLOCK :
+						       2 * MAX_BLOCK;
+		bytes = mine > lanes * HELD ?
+				(ceil_div(mine, lanes) - HELD) * lanes * 16 : 0;
+		if (bytes + SHARED_OTHER > dev->shared_optin)
+			continue;
+		p->cluster = cluster;
+		p->lanes = lanes;
+		return (uint32_t)bytes;
+	}
+	return 0;
 }
 
 static void set_steps(struct air_row_params *p, const struct airunner_desc *d)
@@ -98,7 +141,7 @@ air_status air_row_plan(const struct airunner_desc *d,
 	uint32_t size = air_elem_size(y->dtype), width = 16 / size;
 	struct airunner_tensor ry = *y, rx = *x;
 	const struct airunner_tensor *t[] = { &ry, &rx };
-	uint32_t hold = 0, block, variant = AIR_ROW_LOOP;
+	uint32_t hold = 0, shared = 0, block, variant = AIR_ROW_LOOP;
 	struct air_dims dims;
 	uint64_t blocks;
 
@@ -126,8 +169,10 @@ air_status air_row_plan(const struct airunner_desc *d,
 	set_steps(p, d);
 
 	if (has_vectors(p, width)) {
-		hold = share(p, p->length / width, dev);
-		variant = hold == 1 ? AIR_ROW_1 : hold == 2 ? AIR_ROW_2 :
+		shared = share_shared(p, p->length / width, dev);
+		hold = shared ? HELD : share(p, p->length / width, dev);
+		variant = shared ? AIR_ROW_SHARED :
+			  hold == 1 ? AIR_ROW_1 : hold == 2 ? AIR_ROW_2 :
 			  hold == 4 ? AIR_ROW_4 : AIR_ROW_8;
 	} else if (p->x_step == 1 && p->y_step == 1) {
 		hold = share(p, p->length, dev);
@@ -161,6 +206,7 @@ air_status air_row_plan(const struct airunner_desc *d,
 		.kernel = plan->name[0],
 		.grid = { (uint32_t)blocks, 1, 1 },
 		.block = block,
+		.shared = shared,
 		.cluster = p->cluster,
 	};
 	return AIR_OK;

@@ -5,10 +5,10 @@
 #include "ops/cuda/elementwise.cuh"
 
 template <class T> struct air_relu : air_ew_unary<T> {
-	static __device__ __forceinline__ T apply(const air_ew_params &p,
-						  T a, T)
+	static __device__ __forceinline__ float number(
+		const air_ew_params &p, float a, float)
 	{
-		return air_from_float<T>(air_max()(air_float(a), 0.0f));
+		return air_max()(a, 0.0f);
 	}
 };
 

@@ -5,10 +5,10 @@
 #include "ops/cuda/elementwise.cuh"
 
 template <class T> struct air_scale : air_ew_unary<T> {
-	static __device__ __forceinline__ T apply(const air_ew_params &p,
-						  T a, T)
+	static __device__ __forceinline__ float number(
+		const air_ew_params &p, float a, float)
 	{
-		return air_from_float<T>(p.scalar[0] * air_float(a));
+		return p.scalar[0] * a;
 	}
 };
 

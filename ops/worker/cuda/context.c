@@ -285,7 +285,8 @@ static CUresult refresh(struct air_cuda *c, struct air_cuda_function *f,
 		r = cu.ModuleGetFunction(&f->fn, *mod, f->name);
 	if (r == CUDA_SUCCESS)
 		r = air_cuda_load_now(f->fn);
-	if (r == CUDA_SUCCESS && f->shared > 48 * 1024)
+	/* 48 KiB need no asking, of which kernels have some as static */
+	if (r == CUDA_SUCCESS && f->shared > 32 * 1024)
 		r = cu.FuncSetAttribute(
 			f->fn, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
 			(int)f->shared);
