@@ -31,6 +31,9 @@ struct air_cuda_device {
 /* Scratch memory that each stream has. */
 #define AIR_CUDA_SCRATCH (32u << 20)
 
+/* And for products in f32, where they are needed. */
+#define AIR_CUDA_WIDE (32u << 20)
+
 /**
  * struct air_cuda_step - one launch
  * @kernel: its name in the operator's module; a string constant, or in
@@ -57,6 +60,10 @@ struct air_cuda_step {
  *	the client's: it stands where the client's workspace would
  * @library: cuBLASLt is better at it, if it can; then @after, if it has a
  *	kernel, runs instead of the steps
+ * @piece: @library is to make the bare product in f32, so many rows at a time,
+ *	and @after makes those rows of the result of it: its parameters are those
+ *	of the operator but for m, its operands begin at these rows, and the
+ *	product is where the workspace would be; 0: it is not
  * @variant: which body of the operator the resident kernel runs: one more than
  *	its case there; 0: none
  * @tiles: blocks worth having in the resident kernel
@@ -69,6 +76,7 @@ struct air_cuda_plan {
 	uint64_t scratch;
 	bool library;
 	struct air_cuda_step after;
+	uint32_t piece;
 	uint32_t variant;
 	uint32_t tiles;
 	uint64_t bytes;

@@ -12,6 +12,9 @@ AIR_CUDA_FATBIN_DECLARE(matmul);
 #define MAX_GRID 0x7fffffffu
 /* Products smaller than this are not worth a library's large tiles. */
 #define SMALL_MACS (1ull << 21)
+/* Of y, as a library's kernels have them. */
+#define TILE_M 128
+#define TILE_N 256
 
 static const char *const how_name[AIR_MATMUL_HOWS] = {
 	[AIR_MATMUL_FMA] = "FMA",
@@ -182,22 +185,40 @@ static uint64_t blocks_for(const struct air_matmul_params *p,
 	}
 }
 
+/* Rows of a product kept in f32: what the GPU does in one go, and fits. */
+static uint32_t piece_of(const struct air_matmul_params *p,
+			 const struct air_cuda_device *dev)
+{
+	uint64_t across = (p->n + TILE_N - 1) / TILE_N;
+	uint64_t most = AIR_CUDA_WIDE / 4 / p->n / TILE_M * TILE_M;
+	uint64_t rows = dev->sms / across * TILE_M;
+
+	if (rows < TILE_M)
+		rows = TILE_M;
+	if (rows > most)
+		rows = most;
+	return (uint32_t)(rows < p->m ? rows : p->m);
+}
+
 /*
  * cuBLASLt's own activations lose NaN or are other functions. One more pass
- * over y does it, unless that would round twice: then own kernels do it all.
+ * over y does it; where that would round twice, the library's result is left
+ * in f32 first, some rows at a time, which stay in the cache.
  */
 static void set_after(const struct air_matmul_params *p, uint32_t y,
 		      const struct air_cuda_device *dev,
 		      struct air_cuda_plan *plan)
 {
+	bool wide = y != AIRUNNER_F32 && p->activation != AIR_ACT_RELU;
+
 	if (p->activation == AIR_ACT_NONE)
 		return;
-	if (y != AIRUNNER_F32 && p->activation != AIR_ACT_RELU) {
-		plan->library = false;
-		return;
+	if (wide) {
+		plan->piece = p->n_batch <= 1 ? piece_of(p, dev) : 0;
+		plan->library = plan->piece > 0;
 	}
-	snprintf(plan->name[1], sizeof(plan->name[1]), "air_matmul_%s_activate",
-		 air_elem_name(y));
+	snprintf(plan->name[1], sizeof(plan->name[1]), "air_matmul_%s_%s",
+		 air_elem_name(y), wide ? "finish" : "activate");
 	plan->after = (struct air_cuda_step){
 		.kernel = plan->name[1],
 		.grid = { dev->sms * 8, 1, 1 },

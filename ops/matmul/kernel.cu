@@ -40,6 +40,18 @@ using i8 = int8_t;
 				       air_part_launched(nullptr));      \
 	}
 
+#define FINISH(Y)                                                        \
+	extern "C" __global__ void __launch_bounds__(256)                \
+		air_matmul_##Y##_finish(                                 \
+			const __grid_constant__ air_matmul_params p,     \
+			const __grid_constant__ air_operands ops)        \
+	{                                                                \
+		air_matmul_finish<Y>(p, ops, air_part_launched(nullptr)); \
+	}
+
+FINISH(f16)
+FINISH(bf16)
+
 ACTIVATE(f32)
 ACTIVATE(f16)
 ACTIVATE(bf16)

@@ -324,6 +324,48 @@ __device__ __forceinline__ void air_matmul_activate(const air_matmul_params &p,
 	}
 }
 
+/*
+ * y = the epilogue of a product that is in scratch memory in f32, row after
+ * row: of p.m rows, of the first of the batch.
+ */
+template <class Y>
+__device__ __forceinline__ void air_matmul_finish(const air_matmul_params &p,
+						  const air_operands &ops,
+						  const air_part &part)
+{
+	const float *x = (const float *)ops.addr[AIR_WORKSPACE_ADDR];
+	const Y *c = (const Y *)ops.addr[3], *bias = (const Y *)ops.addr[4];
+	Y *y = (Y *)ops.addr[0];
+	uint64_t step = (uint64_t)part.blocks * part.threads;
+	bool vector = p.n % 4 == 0 && p.y_n == 1 && p.y_m % 4 == 0 &&
+		      ops.addr[0] % (4 * sizeof(Y)) == 0;
+	uint32_t width = vector ? 4 : 1;
+
+	for (uint64_t i = (uint64_t)part.block * part.threads + part.thread;
+	     i < p.m * p.n / width; i += step) {
+		int64_t r = (int64_t)(i * width / p.n);
+		int64_t n = (int64_t)(i * width - (uint64_t)r * p.n);
+		Y *to = y + r * p.y_m + n * p.y_n;
+		auto one = [&](float v, int64_t col) {
+			return air_matmul_epilogue<float>::apply(
+				p, v, c + r * p.c_m + col * p.c_n,
+				bias ? bias + col * p.bias_n : nullptr);
+		};
+
+		if (vector) {
+			air_vec<float, 4> v = air_load_vec<float, 4>(x + i * 4);
+			air_vec<Y, 4> o;
+
+#pragma unroll
+			for (int k = 0; k < 4; k++)
+				o.v[k] = one(v.v[k], n + k);
+			air_store_vec(to, o);
+		} else {
+			*to = one(x[i], n);
+		}
+	}
+}
+
 /* Of the resident kernel: what fits into its shared memory. */
 template <> struct air_body<AIR_OP_matmul> {
 	template <class Y, class T>

@@ -201,4 +201,32 @@ CUresult air_lt_run(struct air_cuda *c, struct air_lt_plan *p,
 bool air_lt_warm(const struct air_cuda *c, const struct air_lt_plan *p);
 void air_lt_close(struct air_cuda *c);
 
+/* ----------------------------------------------------------------- wide.c */
+
+struct air_wide;
+
+/**
+ * struct air_wide_run - a product in pieces (struct air_cuda_plan.piece)
+ * @addr: operands; @params: the operator's
+ * @scratch, @wide: AIR_CUDA_SCRATCH and AIR_CUDA_WIDE bytes
+ * @step, @finish: the kernel that makes the result of a piece
+ */
+struct air_wide_run {
+	const uint64_t *addr;
+	const struct air_matmul_params *params;
+	uint64_t scratch, wide;
+	const struct air_cuda_step *step;
+	CUfunction finish;
+	CUstream stream;
+};
+
+/* As air_lt_plan(), air_lt_unplan(), air_lt_warm() and air_lt_run(). */
+air_status air_wide_plan(struct air_cuda *c, const struct airunner_desc *d,
+			 const struct air_matmul_params *p, uint32_t rows,
+			 struct air_wide **out, struct air_error *e);
+void air_wide_unplan(struct air_wide *w);
+bool air_wide_warm(const struct air_cuda *c, const struct air_wide *w);
+CUresult air_wide_run(struct air_cuda *c, struct air_wide *w,
+		      const struct air_wide_run *r);
+
 #endif /* AIR_CUDA_H */

@@ -41,6 +41,7 @@ struct plan {
 	const struct air_cuda_op *op;
 	struct air_cuda_function *fn[AIR_CUDA_STEPS];
 	struct air_lt_plan *lt;
+	struct air_wide *wide;
 	struct air_cuda_plan p;
 };
 
@@ -231,6 +232,8 @@ static void launch_unplan(struct air_exec *ex, void *priv)
 
 	if (p->lt)
 		air_lt_unplan(p->lt);
+	if (p->wide)
+		air_wide_unplan(p->wide);
 	free(p);
 }
 
@@ -238,10 +241,9 @@ static air_status find_functions(struct air_exec *ex, struct plan *p,
 				 struct air_error *e)
 {
 	for (uint32_t i = 0; i < p->p.n_steps; i++) {
-		air_status st = air_cuda_function(ex->cuda, p->op,
-						  p->p.step[i].kernel,
-						  p->p.step[i].shared,
-						  &p->fn[i], e);
+		struct air_cuda_step *s = &p->p.step[i];
+		air_status st = air_cuda_function(ex->cuda, p->op, s->kernel,
+						  s->shared, &p->fn[i], e);
 
 		if (st)
 			return st;
@@ -270,9 +272,13 @@ static air_status launch_plan(struct air_exec *ex, const struct air_plan *plan,
 	if (st)
 		goto fail;
 	if (p->p.library) {
-		st = air_lt_plan(ex->cuda, &plan->desc,
-				 (struct air_matmul_params *)p->p.params,
-				 &p->lt, why);
+		const struct air_matmul_params *params =
+			(const struct air_matmul_params *)p->p.params;
+
+		st = p->p.piece ? air_wide_plan(ex->cuda, &plan->desc, params,
+						p->p.piece, &p->wide, why) :
+				  air_lt_plan(ex->cuda, &plan->desc, params,
+					      &p->lt, why);
 		if (st == AIR_UNSUPPORTED)
 			p->p.library = false;
 		else if (st)
@@ -345,10 +351,28 @@ static CUresult launch_steps(struct air_exec *ex, struct plan *p,
 	return CUDA_SUCCESS;
 }
 
+static CUresult run_wide(struct air_exec *ex, struct plan *p,
+			 const uint64_t *addr, struct air_stream *s)
+{
+	if (!s->wide && air_devmem_alloc(ex->cuda, AIR_CUDA_WIDE, &s->wide,
+					 NULL))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	return air_wide_run(ex->cuda, p->wide, &(struct air_wide_run){
+		.addr = addr,
+		.params = (const struct air_matmul_params *)p->p.params,
+		.scratch = s->scratch,
+		.wide = s->wide,
+		.step = &p->p.step[0],
+		.finish = p->fn[0]->fn,
+		.stream = s->stream,
+	});
+}
+
 static CUresult run_library(struct air_exec *ex, struct plan *p,
 			    const uint64_t *addr, struct air_stream *s)
 {
-	bool cold = !air_lt_warm(ex->cuda, p->lt);
+	bool cold = p->wide ? !air_wide_warm(ex->cuda, p->wide) :
+			      !air_lt_warm(ex->cuda, p->lt);
 	CUresult r;
 
 	if (!have_scratch(ex, s))
@@ -356,7 +380,8 @@ static CUresult run_library(struct air_exec *ex, struct plan *p,
 	/* beside a resident kernel, code cannot be loaded */
 	if (cold)
 		air_cuda_quiet_begin(ex->cuda);
-	r = air_lt_run(ex->cuda, p->lt, addr, s->scratch, s->stream);
+	r = p->wide ? run_wide(ex, p, addr, s) :
+		      air_lt_run(ex->cuda, p->lt, addr, s->scratch, s->stream);
 	if (cold)
 		air_cuda_quiet_end(ex->cuda);
 	return r;
@@ -460,9 +485,9 @@ static air_status launch_run(struct air_exec *ex, struct air_work *work)
 	if (r == CUDA_SUCCESS) {
 		if (work->launch)
 			r = launch_user(s, work->launch);
-		else if (p->lt)
+		else if (p->lt || p->wide)
 			r = run_library(ex, p, work->addr, s);
-		if (r == CUDA_SUCCESS && !work->launch)
+		if (r == CUDA_SUCCESS && !work->launch && !p->wide)
 			r = launch_steps(ex, p, work->addr, s);
 	}
 	if (r != CUDA_SUCCESS && !air_cuda_is_fatal(ex->cuda, r)) {

@@ -37,6 +37,8 @@ void air_stream_close(struct air_cuda *c, struct air_stream *s)
 	cu.StreamDestroy(s->stream);
 	if (s->scratch)
 		air_devmem_free(c, s->scratch);
+	if (s->wide)
+		air_devmem_free(c, s->wide);
 	memset(s, 0, sizeof(*s));
 }
 

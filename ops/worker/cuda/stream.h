@@ -25,6 +25,7 @@
  *	start earlier
  * @event: for other streams to wait on
  * @scratch: AIR_CUDA_SCRATCH bytes for what runs here; 0 until needed
+ * @wide: AIR_CUDA_WIDE bytes, likewise
  * @active: on the executor's list of streams with outstanding work
  */
 struct air_stream {
@@ -38,6 +39,7 @@ struct air_stream {
 	struct air_work *first, *last;
 	uint64_t free_at;
 	uint64_t scratch;
+	uint64_t wide;
 	bool active;
 	struct air_stream *next;
 };
