@@ -17,6 +17,8 @@ $(GPU_TESTS): $(B)/tests/gpu/%: $(B)/tests/gpu/%.o $(B)/tests/gpu/drive.o \
 		$(GPU_OPS)
 	$(CC) $(LDFLAGS) $^ $(LDLIBS) -o $@
 
+$(B)/tests/gpu/measure: $(B)/tests/gpu/peer_lt.o
+
 # The resident kernel on the CPU. Its fibres leave functions by longjmp, which
 # fortified libraries take for an attack.
 $(B)/tests/gpu/emulate_resident: tests/gpu/emulate_resident.cpp \

@@ -221,13 +221,6 @@ EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n,
 	return healthy();
 }
 
-EXPORT CUresult cuOccupancyMaxActiveClusters(int *n, CUfunction f,
-					     const CUlaunchConfig *c)
-{
-	*n = 16;
-	return healthy();
-}
-
 EXPORT CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy,
 			       unsigned int gz, unsigned int bx,
 			       unsigned int by, unsigned int bz,

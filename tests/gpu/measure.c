@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * How fast the kernels of cuda-launch move memory, beside what the driver's
- * own device-to-device copy reaches on the same GPU in the same run, and how
- * long single small operators take.
+ * How fast the kernels of cuda-launch are, beside what the driver's own copy
+ * and cuBLASLt reach on the same GPU in the same run.
  *
- *	measure PLUGIN [JSON]
+ *	measure PLUGIN JSON [SECTION...]
  *
- * Each row is the median of several rounds; a round runs the operator often
- * enough to last some milliseconds, on data far larger than the cache where
- * bandwidth is asked for.
+ * Sections: latency elementwise transpose matmul rows sizes; default all.
+ * A row is the median of several rounds; a round runs the operator often enough
+ * to last some milliseconds. Rows with a target say whether they meet it.
+ * torch_peer.py adds what PyTorch needs for the rows that have a "torch".
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,15 +16,30 @@
 
 #include "ops/tensor.h"
 #include "tests/gpu/drive.h"
+#include "tests/gpu/peer_lt.h"
 
 #define ROUNDS 7
-#define REGION (1ull << 30)	/* of device memory for each operand */
+#define REGION (4ull << 30)	/* of device memory for each operand */
+#define LARGE (1ull << 30)	/* far more than the cache */
 
 static struct drive dr;
 static struct air_wbuffer buf[3];
+static CUstream stream;
 static double copy_rate;	/* bytes a second, read and written */
+static unsigned int misses;
 static FILE *json;
 static const char *comma = "";
+
+/* What a row is about, besides its time. */
+struct row {
+	char name[80];
+	double seconds;
+	double bytes;		/* moved; or */
+	double flop;		/* done */
+	double target;		/* least ratio; 0: none */
+	double peer;		/* seconds of cuBLASLt; 0: memory is the peer */
+	char torch[120];	/* for torch_peer.py */
+};
 
 static int by_value(const void *a, const void *b)
 {
@@ -44,40 +59,59 @@ static uint64_t addr(uint32_t i)
 	return buf[i].addr[AIRUNNER_EXEC_CUDA_LAUNCH];
 }
 
-static void row(const char *name, double value, const char *unit, double ratio)
+static void put_row(const struct row *r)
 {
-	printf("%-44s %10.2f %-7s", name, value, unit);
+	double value = r->flop > 0  ? r->flop / r->seconds / 1e12 :
+		       r->bytes > 0 ? r->bytes / r->seconds / 1e9 :
+				      r->seconds * 1e6;
+	const char *unit = r->flop > 0 ? "TFLOP/s" : r->bytes > 0 ? "GB/s" : "us";
+	const char *of = r->peer > 0 ? "of cuBLASLt" : "of copy";
+	double ratio = r->peer > 0  ? r->peer / r->seconds :
+		       r->bytes > 0 ? r->bytes / r->seconds / copy_rate : 0;
+	bool missed = r->target > 0 && ratio < r->target;
+
+	misses += missed;
+	printf("%-44s %9.2f %-7s", r->name, value, unit);
 	if (ratio > 0)
-		printf(" %6.3f of copy", ratio);
+		printf(" %6.3f %s", ratio, of);
+	if (missed)
+		printf("  MISSED %.2f", r->target);
 	putchar('\n');
 	if (!json)
 		return;
-	fprintf(json, "%s\n\t\"%s\": {\"value\": %.4f, \"unit\": \"%s\"",
-		comma, name, value, unit);
+	fprintf(json, "%s\n\t\"%s\": {\"value\": %.4f, \"unit\": \"%s\", \"us\": %.4f",
+		comma, r->name, value, unit, r->seconds * 1e6);
 	if (ratio > 0)
-		fprintf(json, ", \"of_copy\": %.4f", ratio);
+		fprintf(json, ", \"%s\": %.4f",
+			r->peer > 0 ? "of_cublaslt" : "of_copy", ratio);
+	if (r->target > 0)
+		fprintf(json, ", \"target\": %.2f, \"meets\": %s", r->target,
+			missed ? "false" : "true");
+	if (r->torch[0])
+		fprintf(json, ", \"torch\": %s", r->torch);
 	fputc('}', json);
 	comma = ",";
 }
 
 static void measure_copy(void)
 {
+	struct row r = { .name = "cuMemcpyDtoDAsync 1 GiB",
+			 .bytes = 2.0 * LARGE };
 	double t[ROUNDS];
-	CUstream s;
 
-	drive_cuda.stream_create(&s, 1);
-	for (int r = -1; r < ROUNDS; r++) {
+	for (int k = -1; k < ROUNDS; k++) {
 		uint64_t begin = drive_now();
 
 		for (int i = 0; i < 8; i++)
-			drive_cuda.memcpy_dtod_async(addr(0), addr(1), REGION,
-						     s);
-		drive_cuda.stream_sync(s);
-		if (r >= 0)
-			t[r] = (double)(drive_now() - begin) / 8;
+			drive_cuda.memcpy_dtod_async(addr(0), addr(1), LARGE,
+						     stream);
+		drive_cuda.stream_sync(stream);
+		if (k >= 0)
+			t[k] = (double)(drive_now() - begin) / 8;
 	}
-	copy_rate = 2.0 * REGION / median(t, ROUNDS) * 1e9;
-	row("cuMemcpyDtoDAsync 1 GiB", copy_rate / 1e9, "GB/s", 1.0);
+	r.seconds = median(t, ROUNDS) * 1e-9;
+	copy_rate = r.bytes / r.seconds;
+	put_row(&r);
 }
 
 static void tensor(struct airunner_tensor *t, uint32_t dtype, uint32_t ndim,
@@ -94,52 +128,77 @@ static void tensor(struct airunner_tensor *t, uint32_t dtype, uint32_t ndim,
 		t->stride[0] = b;
 }
 
-/*
- * Seconds that one execution takes, back to back. @n operands of @desc are
- * placed in as many regions.
- */
-static double time_op(struct airunner_desc *desc, unsigned int repeat)
-{
-	struct air_work work = { 0 };
+/* An operator planned, on operands in as many regions. */
+struct subject {
 	struct air_plan plan;
+	struct air_work work;
+};
+
+static bool subject_open(struct subject *s, struct airunner_desc *desc)
+{
 	struct air_error e = { "" };
 	uint64_t workspace;
-	double t[ROUNDS];
 	air_status st;
 
+	memset(&s->work, 0, sizeof(s->work));
 	desc->size = sizeof(*desc);
-	st = air_plan_init(&plan, desc, &e);
-	workspace = plan.workspace;
+	st = air_plan_init(&s->plan, desc, &e);
+	workspace = s->plan.workspace;
 	if (!st)
-		st = dr.ops->plan(dr.ex, &plan, &work.plan_priv, &workspace,
-				  &e);
+		st = dr.ops->plan(dr.ex, &s->plan, &s->work.plan_priv,
+				  &workspace, &e);
 	if (st) {
 		printf("%s: %d %s\n", air_op_find(desc->op)->name, st, e.text);
-		return 0;
+		misses++;
+		return false;
 	}
-	work.plan = &plan;
+	s->work.plan = &s->plan;
 	for (uint32_t i = 0; i < desc->n_tensors; i++)
-		work.addr[i] = addr(i < 3 ? i : 2);
-	for (int r = -1; r < ROUNDS; r++) {
-		uint64_t begin = drive_now();
-
-		st = drive_run(&dr, &work, repeat);
-		if (st)
-			printf("%s: status %d\n", air_op_find(desc->op)->name,
-			       st);
-		if (r >= 0)
-			t[r] = (double)(drive_now() - begin) / repeat;
-	}
-	dr.ops->unplan(dr.ex, work.plan_priv);
-	return median(t, ROUNDS) * 1e-9;
+		s->work.addr[i] = addr(i < 3 ? i : 2);
+	return true;
 }
 
-static void bandwidth(const char *name, struct airunner_desc *d, double bytes)
+static void subject_close(struct subject *s)
 {
-	double s = time_op(d, 8);
+	dr.ops->unplan(dr.ex, s->work.plan_priv);
+}
 
-	if (s > 0)
-		row(name, bytes / s / 1e9, "GB/s", bytes / s / copy_rate);
+/* Seconds of one of @repeat executions back to back. */
+static double subject_run(struct subject *s, unsigned int repeat)
+{
+	uint64_t begin = drive_now();
+	air_status st = drive_run(&dr, &s->work, repeat);
+
+	if (st) {
+		printf("%s: status %d\n", s->plan.op->name, st);
+		misses++;
+	}
+	return (double)(drive_now() - begin) * 1e-9 / repeat;
+}
+
+/* So many that a round lasts some milliseconds. */
+static unsigned int repeats(double seconds)
+{
+	double n = 4e-3 / seconds;
+
+	return n < 4 ? 4 : n > 500 ? 500 : (unsigned int)n;
+}
+
+static void time_op(struct row *r, struct airunner_desc *desc)
+{
+	struct subject s;
+	unsigned int n;
+	double t[ROUNDS];
+
+	if (!subject_open(&s, desc))
+		return;
+	subject_run(&s, 2);
+	n = repeats(subject_run(&s, 4));
+	for (int i = 0; i < ROUNDS; i++)
+		t[i] = subject_run(&s, n);
+	subject_close(&s);
+	r->seconds = median(t, ROUNDS);
+	put_row(r);
 }
 
 static void elementwise(void)
@@ -160,206 +219,322 @@ static void elementwise(void)
 			struct airunner_desc d = { .op = op[i].op };
 			uint32_t size = air_elem_size(dtype[k]);
 			double alpha = 0.5;
-			char name[64];
+			struct row r = { .target = 0.95 };
 
 			d.n_tensors = 1 + op[i].inputs;
 			for (uint32_t j = 0; j < d.n_tensors; j++)
 				tensor(&d.tensor[j], dtype[k], 1,
-				       (int64_t)(REGION / size), 0);
+				       (int64_t)(LARGE / size), 0);
 			if (op[i].op == AIR_OP_scale)
 				memcpy(&d.attr[0], &alpha, 8);
-			snprintf(name, sizeof(name), "%s %s 1 GiB", op[i].name,
-				 air_elem_name(dtype[k]));
-			bandwidth(name, &d, (double)d.n_tensors * REGION);
+			if (op[i].op == AIR_OP_copy)
+				r.target = 0.97;
+			snprintf(r.name, sizeof(r.name), "%s %s 1 GiB",
+				 op[i].name, air_elem_name(dtype[k]));
+			r.bytes = (double)d.n_tensors * LARGE;
+			time_op(&r, &d);
 		}
 }
 
+/* One of the operators that work on rows, of @n rows of @length elements. */
+static void row_op(struct airunner_desc *d, struct row *r, uint32_t op,
+		   uint32_t dtype, int64_t n, int64_t length)
+{
+	double eps = 1e-5;
+	uint32_t size = air_elem_size(dtype);
+
+	*d = (struct airunner_desc){ .op = op, .n_tensors = 2 };
+	r->bytes = (double)n * (double)length * size * 2;
+	tensor(&d->tensor[1], dtype, 2, n, length);
+	d->tensor[0] = d->tensor[1];
+	if (op == AIR_OP_reduce_sum) {
+		tensor(&d->tensor[0], dtype, 1, n, 0);
+		d->attr[0] = 2;
+		r->bytes = (double)n * (double)(length + 1) * size;
+	} else if (op == AIR_OP_softmax) {
+		d->attr[0] = 1;
+	} else {
+		tensor(&d->tensor[2], dtype, 1, length, 0);
+		d->n_tensors = 3;
+		memcpy(&d->attr[0], &eps, 8);
+	}
+	snprintf(r->torch, sizeof(r->torch),
+		 "[\"%s\", \"%s\", %lld, %lld]", air_op_find(op)->name,
+		 air_elem_name(dtype), (long long)n, (long long)length);
+}
+
+static const uint32_t dtypes[] = { AIRUNNER_F32, AIRUNNER_BF16 };
+
 static void rows(void)
 {
-	static const int64_t length[] = { 128, 256, 512, 1024, 2048, 4096,
-					  8192, 16384, 32768, 65536, 131072 };
-	static const struct {
-		const char *name;
-		uint32_t op;
-	} op[] = {
-		{ "reduce_sum", AIR_OP_reduce_sum },
-		{ "softmax", AIR_OP_softmax },
-		{ "rms_norm", AIR_OP_rms_norm },
-		{ "layer_norm", AIR_OP_layer_norm },
-	};
-	static const uint32_t dtype[] = { AIRUNNER_F32, AIRUNNER_BF16 };
+	static const uint32_t op[] = { AIR_OP_reduce_sum, AIR_OP_softmax,
+				       AIR_OP_rms_norm, AIR_OP_layer_norm };
 
 	for (size_t o = 0; o < sizeof(op) / sizeof(op[0]); o++)
 		for (size_t k = 0; k < 2; k++)
-			for (size_t l = 0; l < sizeof(length) / 8; l++) {
-				uint32_t size = air_elem_size(dtype[k]);
-				int64_t n = (int64_t)(REGION / 2 / size) /
-					    length[l];
-				struct airunner_desc d = { .op = op[o].op };
-				double eps = 1e-5, bytes = REGION / 2;
-				char name[64];
+			for (int64_t length = 128; length <= 131072;
+			     length *= 2) {
+				int64_t n = (int64_t)(LARGE / 2 /
+						      air_elem_size(dtypes[k])) /
+					    length;
+				struct row r = { .target = 0.90 };
+				struct airunner_desc d;
 
-				d.n_tensors = 2;
-				tensor(&d.tensor[1], dtype[k], 2, n,
-				       length[l]);
-				d.tensor[0] = d.tensor[1];
-				if (op[o].op == AIR_OP_reduce_sum) {
-					tensor(&d.tensor[0], dtype[k], 1, n,
-					       0);
-					d.attr[0] = 2;
-				} else if (op[o].op == AIR_OP_softmax) {
-					d.attr[0] = 1;
-					bytes *= 2;
+				row_op(&d, &r, op[o], dtypes[k], n, length);
+				snprintf(r.name, sizeof(r.name),
+					 "%s %s rows of %lld",
+					 air_op_find(op[o])->name,
+					 air_elem_name(dtypes[k]),
+					 (long long)length);
+				time_op(&r, &d);
+			}
+}
+
+/* From 1 K to 1 G elements; rows, where there are, of 1024. */
+static void sizes(void)
+{
+	static const uint32_t op[] = { AIR_OP_copy,	AIR_OP_add,
+				       AIR_OP_relu,	AIR_OP_silu,
+				       AIR_OP_reduce_sum, AIR_OP_softmax,
+				       AIR_OP_rms_norm, AIR_OP_layer_norm };
+
+	for (size_t o = 0; o < sizeof(op) / sizeof(op[0]); o++)
+		for (size_t k = 0; k < 2; k++)
+			for (uint32_t log2 = 10; log2 <= 30; log2 += 4) {
+				struct row r = { .target = 0 };
+				struct airunner_desc d = { .op = op[o] };
+				int64_t n = 1ll << log2;
+
+				if (o >= 4) {
+					row_op(&d, &r, op[o], dtypes[k],
+					       n / 1024, 1024);
 				} else {
-					tensor(&d.tensor[2], dtype[k], 1,
-					       length[l], 0);
-					d.n_tensors = 3;
-					memcpy(&d.attr[0], &eps, 8);
-					bytes *= 2;
+					d.n_tensors = op[o] == AIR_OP_add ? 3 : 2;
+					for (uint32_t i = 0; i < d.n_tensors; i++)
+						tensor(&d.tensor[i], dtypes[k],
+						       1, n, 0);
+					snprintf(r.torch, sizeof(r.torch),
+						 "[\"%s\", \"%s\", 1, %lld]",
+						 air_op_find(op[o])->name,
+						 air_elem_name(dtypes[k]),
+						 (long long)n);
 				}
-				snprintf(name, sizeof(name),
-					 "%s %s rows of %lld", op[o].name,
-					 air_elem_name(dtype[k]),
-					 (long long)length[l]);
-				bandwidth(name, &d, bytes);
+				r.bytes = 0;
+				snprintf(r.name, sizeof(r.name),
+					 "%s %s 2^%u elements",
+					 air_op_find(op[o])->name,
+					 air_elem_name(dtypes[k]), log2);
+				time_op(&r, &d);
 			}
 }
 
 static void transposes(void)
 {
-	static const uint32_t dtype[] = { AIRUNNER_F32, AIRUNNER_BF16 };
-
 	for (size_t k = 0; k < 2; k++) {
 		struct airunner_desc d = { .op = AIR_OP_copy, .n_tensors = 2 };
-		char name[64];
+		struct row r = { .target = 0 };
 
-		tensor(&d.tensor[0], dtype[k], 2, 8192, 8192);
-		tensor(&d.tensor[1], dtype[k], 2, 8192, 8192);
+		tensor(&d.tensor[0], dtypes[k], 2, 16384, 16384);
+		tensor(&d.tensor[1], dtypes[k], 2, 16384, 16384);
 		d.tensor[1].stride[0] = 1;
-		d.tensor[1].stride[1] = 8192;
-		snprintf(name, sizeof(name), "copy %s transposed 8192x8192",
-			 air_elem_name(dtype[k]));
-		bandwidth(name, &d,
-			  2.0 * 8192 * 8192 * air_elem_size(dtype[k]));
+		d.tensor[1].stride[1] = 16384;
+		r.bytes = 2.0 * 16384 * 16384 * air_elem_size(dtypes[k]);
+		snprintf(r.name, sizeof(r.name),
+			 "copy %s transposed 16384x16384",
+			 air_elem_name(dtypes[k]));
+		time_op(&r, &d);
 	}
+}
+
+/* In turns with cuBLASLt, as the GPU's clock goes down with its load. */
+static void time_matmul(struct row *r, struct airunner_desc *d,
+			struct peer_lt *peer, uint64_t workspace)
+{
+	double t[ROUNDS], u[ROUNDS];
+	struct subject s;
+	unsigned int n;
+
+	if (!subject_open(&s, d))
+		return;
+	subject_run(&s, 2);
+	n = repeats(subject_run(&s, 4));
+	for (int i = -1; i < ROUNDS; i++) {
+		double mine = subject_run(&s, n);
+		uint64_t begin = drive_now();
+
+		if (peer &&
+		    peer_lt_run(peer, addr(0), addr(1), addr(2), workspace,
+				stream, n))
+			puts("cuBLASLt: refused");
+		drive_cuda.stream_sync(stream);
+		if (i < 0)
+			continue;
+		t[i] = mine;
+		u[i] = (double)(drive_now() - begin) * 1e-9 / n;
+	}
+	subject_close(&s);
+	r->seconds = median(t, ROUNDS);
+	if (peer)
+		r->peer = median(u, ROUNDS);
+	put_row(r);
 }
 
 static void matmuls(void)
 {
 	static const struct {
 		uint32_t dtype;
-		int64_t m, n, k;
-		uint32_t trans_b, act, repeat;
+		int64_t batch, m, n, k;
+		uint32_t trans_b, act;
 	} mm[] = {
-		{ AIRUNNER_BF16, 8192, 8192, 8192, 0, 0, 4 },
-		{ AIRUNNER_F16, 8192, 8192, 8192, 0, 0, 4 },
-		{ AIRUNNER_F32, 4096, 4096, 4096, 0, 0, 4 },
-		{ AIRUNNER_BF16, 4096, 4096, 4096, 0, 2, 4 },
-		{ AIRUNNER_BF16, 1, 4096, 4096, 0, 0, 64 },
-		{ AIRUNNER_BF16, 1, 4096, 4096, 1, 0, 64 },
-		{ AIRUNNER_BF16, 1, 16384, 16384, 0, 0, 16 },
-		{ AIRUNNER_BF16, 1, 16384, 16384, 1, 0, 16 },
-		{ AIRUNNER_BF16, 4, 16384, 16384, 1, 0, 16 },
+		{ AIRUNNER_BF16, 1, 8192, 8192, 8192, 0, 0 },
+		{ AIRUNNER_F16, 1, 8192, 8192, 8192, 0, 0 },
+		{ AIRUNNER_F32, 1, 4096, 4096, 4096, 0, 0 },
+		{ AIRUNNER_BF16, 1, 4096, 4096, 4096, 1, 0 },
+		{ AIRUNNER_BF16, 1, 4096, 4096, 4096, 0, 2 },
+		{ AIRUNNER_BF16, 1, 2048, 2048, 2048, 0, 0 },
+		{ AIRUNNER_BF16, 1, 1024, 1024, 1024, 0, 0 },
+		{ AIRUNNER_F16, 1, 1024, 1024, 1024, 1, 0 },
+		{ AIRUNNER_F32, 1, 1024, 1024, 1024, 0, 0 },
+		{ AIRUNNER_BF16, 1, 512, 512, 512, 0, 0 },
+		{ AIRUNNER_BF16, 1, 256, 256, 256, 0, 0 },
+		{ AIRUNNER_BF16, 1, 128, 128, 128, 0, 0 },
+		{ AIRUNNER_F32, 1, 128, 128, 128, 0, 0 },
+		{ AIRUNNER_F32, 1, 64, 64, 64, 0, 0 },
+		{ AIRUNNER_BF16, 64, 512, 512, 512, 0, 0 },
+		{ AIRUNNER_F32, 64, 512, 512, 512, 0, 0 },
+		{ AIRUNNER_BF16, 256, 128, 128, 64, 1, 0 },
+		{ AIRUNNER_BF16, 1, 16, 4096, 4096, 1, 0 },
+		{ AIRUNNER_BF16, 1, 8, 4096, 4096, 1, 0 },
+		{ AIRUNNER_BF16, 1, 64, 8192, 8192, 1, 0 },
+		{ AIRUNNER_BF16, 1, 1, 4096, 4096, 0, 0 },
+		{ AIRUNNER_BF16, 1, 1, 4096, 4096, 1, 0 },
+		{ AIRUNNER_F32, 1, 1, 4096, 4096, 1, 0 },
+		{ AIRUNNER_BF16, 1, 1, 16384, 16384, 0, 0 },
+		{ AIRUNNER_BF16, 1, 1, 16384, 16384, 1, 0 },
+		{ AIRUNNER_BF16, 1, 4, 16384, 16384, 1, 0 },
+		{ AIRUNNER_BF16, 1, 8192, 64, 8192, 0, 0 },
+		{ AIRUNNER_BF16, 1, 8192, 1, 8192, 0, 0 },
 	};
+	struct air_wbuffer workspace;
 
+	if (drive_alloc(&dr, &workspace, 32ull << 20))
+		return;
 	for (size_t i = 0; i < sizeof(mm) / sizeof(mm[0]); i++) {
 		struct airunner_desc d = { .op = AIR_OP_matmul,
 					   .n_tensors = 3 };
-		double one = 1, s, flop, bytes;
-		char name[64];
+		int64_t z = mm[i].batch, m = mm[i].m, n = mm[i].n, k = mm[i].k;
+		uint32_t tb = mm[i].trans_b;
+		struct row r = { .target = 0.98 };
+		struct peer_lt *peer;
+		double one = 1;
 
-		tensor(&d.tensor[0], mm[i].dtype, 2, mm[i].m, mm[i].n);
-		tensor(&d.tensor[1], mm[i].dtype, 2, mm[i].m, mm[i].k);
-		if (mm[i].trans_b)
-			tensor(&d.tensor[2], mm[i].dtype, 2, mm[i].n, mm[i].k);
-		else
-			tensor(&d.tensor[2], mm[i].dtype, 2, mm[i].k, mm[i].n);
-		d.attr[1] = mm[i].trans_b;
+		for (uint32_t t = 0; t < 3; t++) {
+			struct airunner_tensor *x = &d.tensor[t];
+			int64_t rows = t < 2 || !tb ? (t == 2 ? k : m) : n;
+			int64_t columns = t == 1 ? k : t == 2 && tb ? k : n;
+
+			x->dtype = mm[i].dtype;
+			x->ndim = 3;
+			x->shape[0] = z;
+			x->shape[1] = rows;
+			x->shape[2] = columns;
+			x->stride[0] = rows * columns;
+			x->stride[1] = columns;
+			x->stride[2] = 1;
+		}
+		d.attr[1] = tb;
 		memcpy(&d.attr[2], &one, 8);
 		d.attr[4] = mm[i].act;
-		s = time_op(&d, mm[i].repeat);
-		if (s <= 0)
-			continue;
-		flop = 2.0 * (double)mm[i].m * (double)mm[i].n *
-		       (double)mm[i].k;
-		bytes = (double)mm[i].n * (double)mm[i].k *
-			air_elem_size(mm[i].dtype);
-		snprintf(name, sizeof(name), "matmul %s %lldx%lldx%lld%s%s",
-			 air_elem_name(mm[i].dtype), (long long)mm[i].m,
-			 (long long)mm[i].n, (long long)mm[i].k,
-			 mm[i].trans_b ? " b'" : "", mm[i].act ? " silu" : "");
-		if (mm[i].m > 4)
-			row(name, flop / s / 1e12, "TFLOP/s", 0);
-		else
-			row(name, bytes / s / 1e9, "GB/s",
-			    bytes / s / copy_rate);
+		r.flop = 2.0 * (double)(m * n * k * z);
+		snprintf(r.name, sizeof(r.name),
+			 "matmul %s %lldx%lldx%lld%s%s",
+			 air_elem_name(mm[i].dtype), (long long)m,
+			 (long long)n, (long long)k, tb ? " b'" : "",
+			 mm[i].act ? " silu" : "");
+		if (z > 1)
+			snprintf(r.name + strlen(r.name),
+				 sizeof(r.name) - strlen(r.name), " x%lld",
+				 (long long)z);
+		if (mm[i].act)
+			r.target = 0;
+		peer = peer_lt_open(mm[i].dtype, (uint64_t)m, (uint64_t)n,
+				    (uint64_t)k, (uint64_t)z, tb);
+		time_matmul(&r, &d, peer,
+			    workspace.addr[AIRUNNER_EXEC_CUDA_LAUNCH]);
+		if (peer)
+			peer_lt_close(peer);
 	}
+	dr.ops->buffer_free(dr.ex, &workspace);
 }
 
 static void latencies(void)
 {
-	struct airunner_desc d = { .op = AIR_OP_vector_add, .n_tensors = 3,
-				   .size = sizeof(d) };
-	struct air_work work = { 0 };
-	struct air_plan plan;
-	struct air_error e = { "" };
-	uint64_t workspace = 0;
+	struct airunner_desc d = { .op = AIR_OP_vector_add, .n_tensors = 3 };
+	struct row r = { .name = "vector_add 1024, run to completion" };
 	static double t[2000];
+	struct subject s;
 
 	for (uint32_t i = 0; i < 3; i++)
 		tensor(&d.tensor[i], AIRUNNER_F32, 1, 1024, 0);
-	if (air_plan_init(&plan, &d, &e) ||
-	    dr.ops->plan(dr.ex, &plan, &work.plan_priv, &workspace, &e))
+	if (!subject_open(&s, &d))
 		return;
-	work.plan = &plan;
-	for (uint32_t i = 0; i < 3; i++)
-		work.addr[i] = addr(i);
-	for (size_t i = 0; i < 2000; i++) {
-		uint64_t begin = drive_now();
-
-		drive_run(&dr, &work, 1);
-		t[i] = (double)(drive_now() - begin) * 1e-3;
-	}
-	row("vector_add 1024, run to completion", median(t, 2000), "us", 0);
-	for (size_t i = 0; i < 20; i++) {
-		uint64_t begin = drive_now();
-
-		drive_run(&dr, &work, 1000);
-		t[i] = (double)(drive_now() - begin) * 1e-6;
-	}
-	row("vector_add 1024, back to back", median(t, 20), "us", 0);
-	work.flags = AIRUNNER_SQE_UNORDERED;
-	for (size_t i = 0; i < 20; i++) {
-		uint64_t begin = drive_now();
-
-		drive_run(&dr, &work, 1000);
-		t[i] = (double)(drive_now() - begin) * 1e-6;
-	}
-	row("vector_add 1024, unordered", median(t, 20), "us", 0);
-	dr.ops->unplan(dr.ex, work.plan_priv);
+	for (size_t i = 0; i < 2000; i++)
+		t[i] = subject_run(&s, 1);
+	r.seconds = median(t, 2000);
+	put_row(&r);
+	for (size_t i = 0; i < 20; i++)
+		t[i] = subject_run(&s, 1000);
+	strcpy(r.name, "vector_add 1024, back to back");
+	r.seconds = median(t, 20);
+	put_row(&r);
+	s.work.flags = AIRUNNER_SQE_UNORDERED;
+	for (size_t i = 0; i < 20; i++)
+		t[i] = subject_run(&s, 1000);
+	strcpy(r.name, "vector_add 1024, unordered");
+	r.seconds = median(t, 20);
+	put_row(&r);
+	subject_close(&s);
 }
 
 /* Random bits that are numbers of moderate size in f32, f16 and bf16 alike. */
 static void fill(void)
 {
-	uint32_t *p = malloc(REGION), x = 12345;
+	uint32_t *p = malloc(LARGE), x = 12345;
 
-	for (uint64_t i = 0; i < REGION / 4; i++) {
+	for (uint64_t i = 0; i < LARGE / 4; i++) {
 		x ^= x << 13;
 		x ^= x >> 17;
 		x ^= x << 5;
 		p[i] = (x & 0x83ff83ff) | 0x3c003c00;
 	}
 	for (uint32_t i = 0; i < 3; i++)
-		drive_cuda.memcpy_htod(addr(i), p, REGION);
+		for (uint64_t at = 0; at < REGION; at += LARGE)
+			drive_cuda.memcpy_htod(addr(i) + at, p, LARGE);
 	free(p);
+}
+
+static bool wanted(int argc, char **argv, const char *section)
+{
+	for (int i = 3; i < argc; i++)
+		if (!strcmp(argv[i], section))
+			return true;
+	return argc < 4;
 }
 
 int main(int argc, char **argv)
 {
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} section[] = {
+		{ "latency", latencies },   { "elementwise", elementwise },
+		{ "transpose", transposes }, { "matmul", matmuls },
+		{ "rows", rows },	    { "sizes", sizes },
+	};
+
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	if (argc < 2) {
-		puts("measure PLUGIN [JSON]");
+	if (argc < 3) {
+		puts("measure PLUGIN JSON [SECTION...]");
 		return 2;
 	}
 	drive_open(&dr, argv[1], "cuda-launch");
@@ -368,22 +543,21 @@ int main(int argc, char **argv)
 			puts("no device memory");
 			return 1;
 		}
+	drive_cuda.stream_create(&stream, 1);
 	fill();
-	if (argc > 2) {
-		json = fopen(argv[2], "w");
-		if (json)
-			fputs("{", json);
+	json = fopen(argv[2], "w");
+	if (!json) {
+		perror(argv[2]);
+		return 1;
 	}
+	fputs("{", json);
 	measure_copy();
-	latencies();
-	elementwise();
-	transposes();
-	matmuls();
-	rows();
-	if (json) {
-		fputs("\n}\n", json);
-		fclose(json);
-	}
+	for (size_t i = 0; i < sizeof(section) / sizeof(section[0]); i++)
+		if (wanted(argc, argv, section[i].name))
+			section[i].run();
+	fputs("\n}\n", json);
+	fclose(json);
+	printf("%u rows miss their target\n", misses);
 	for (uint32_t i = 0; i < 3; i++)
 		dr.ops->buffer_free(dr.ex, &buf[i]);
 	drive_close(&dr);

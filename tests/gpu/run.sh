@@ -4,7 +4,10 @@
 # Everything a GPU machine is needed for, in one call: builds, checks,
 # measures. Output goes to the terminal and to $OUT (default build/gpu).
 #
-#	tests/gpu/run.sh [STEP...]	build check measure sanitize resident
+#	tests/gpu/run.sh [STEP...]	build check measure torch sanitize
+#
+# SECTIONS: what to measure (see measure.c). torch adds PyTorch's times to what
+# was measured before.
 #
 # Every step has a time-out; one that fails does not keep the next from running.
 set -u
@@ -13,7 +16,7 @@ OUT=${OUT:-build/gpu}
 ARCHS=${CUDA_ARCHS:-90}
 B=build/release
 PLUGIN=$B/libairunner-cuda.so
-STEPS=${*:-build check measure}
+STEPS=${*:-build check measure torch}
 mkdir -p "$OUT"
 failed=
 
@@ -47,8 +50,13 @@ for s in $STEPS; do
 			"$B/tests/gpu/resident" "$PLUGIN" "$OUT/resident.json"
 		;;
 	measure)
-		LINES_SHOWN=140 step measure 150 "$B/tests/gpu/measure" \
-			"$PLUGIN" "$OUT/kernels.json"
+		# shellcheck disable=SC2086 # a list of sections
+		LINES_SHOWN=400 step measure 150 "$B/tests/gpu/measure" \
+			"$PLUGIN" "$OUT/kernels.json" ${SECTIONS:-}
+		;;
+	torch)
+		LINES_SHOWN=400 step torch 150 python3 \
+			tests/gpu/torch_peer.py "$OUT/kernels.json"
 		;;
 	sanitize)
 		# A slice of the cases: the tool makes everything far slower.
