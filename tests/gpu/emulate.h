@@ -150,7 +150,7 @@ inline void __threadfence(void)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
-inline void __threadfence_block(void)
+inline void fence_block(void)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
@@ -206,6 +206,15 @@ inline void store_release_sys(uint64_t *p, uint64_t v)
 {
 	__atomic_store_n(p, v, __ATOMIC_SEQ_CST);
 }
+inline void store_pair_sys(uint64_t *p, uint64_t v0, uint64_t v1)
+{
+	store_sys(p + 1, v1);
+	store_sys(p, v0);
+}
+inline void store_pair_release_sys(uint64_t *p, uint64_t v0, uint64_t v1)
+{
+	store_pair_sys(p, v0, v1);
+}
 inline uint64_t load_acquire(const uint64_t *p)
 {
 	return __atomic_load_n(p, __ATOMIC_SEQ_CST);
@@ -236,6 +245,10 @@ inline uint64_t gpu_now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+inline uint32_t gpu_cycles(void)
+{
+	return (uint32_t)gpu_now();
 }
 inline void spin(void)
 {

@@ -373,11 +373,16 @@ static void foreign(client *c)
 		case 0:		/* a descriptor of another executor */
 			at = submit(c, 5, 0, 0, 0, 1);
 			break;
-		case 1:		/* an unknown buffer */
-			expect("before it", wait_for(c, before).status, 0);
-			c->buffers[1].size = 0;
-			at = submit(c, 1, 0, 0, 0, 1);
+		case 1: {	/* an unknown buffer */
+			air_sqe sqe = {};
+
+			sqe.word[0] = airunner_sqe_head(AIRUNNER_OP_EXEC, 0, 0,
+							1);
+			sqe.word[1] = sqe.word[3] = airunner_ref(1, 0);
+			sqe.word[2] = airunner_ref(2, 0);
+			at = publish(c, &sqe);
 			break;
+		}
 		case 2:		/* overlapping, not in place */
 			at = submit(c, 3, 0, 0, 1, 2000);
 			break;
@@ -390,9 +395,7 @@ static void foreign(client *c)
 		}
 		}
 		expect("where it came back", returned(c, AIR_RES_FOREIGN), at);
-		if (kind != 1)
-			expect("before it", wait_for(c, before).status, 0);
-		c->buffers[1].size = CELLS * 8;
+		expect("before it", wait_for(c, before).status, 0);
 		/* the host answers that one */
 		air_cqe cqe = {};
 		cqe.status = AIRUNNER_S_BAD_ID;

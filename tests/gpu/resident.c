@@ -148,13 +148,16 @@ static uint64_t send(const struct air_sqe *sqe)
 
 static struct air_cqe await(uint64_t index)
 {
-	uint64_t limit = drive_now() + LIMIT_NS;
 	unsigned int spins = 0;
+	uint64_t limit = 0;
 	struct air_cqe cqe;
 
 	while (!air_ring_completed(&dr.ring, index, &cqe)) {
 		if (++spins % 1024)
 			continue;
+		/* clocks cost as much as operators do: only now */
+		if (!limit)
+			limit = drive_now() + LIMIT_NS;
 		/* it may have come back: idle, or not for the GPU */
 		dr.ops->poll(dr.ex);
 		if (!dr.lent)

@@ -9,8 +9,13 @@
 #define DEFINE(name)                                                    \
 	AIR_RES_BODY(name)                                              \
 	{                                                               \
-		air_body<AIR_OP_##name>::run(plan->variant, plan->params, \
-					     ops, part);                \
+		/* copies: read at once, not one after the other */     \
+		const air_operands mine = *ops;                         \
+		const air_part part = { block, blocks, threadIdx.x,     \
+					AIR_RES_WORKERS, shared };      \
+                                                                        \
+		air_body<AIR_OP_##name>::run(plan->variant,             \
+					     plan->params, mine, part); \
 	}
 #define EXPAND(name) DEFINE(name)
 

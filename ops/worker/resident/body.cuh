@@ -10,10 +10,12 @@
 #include "ops/cuda/device.cuh"
 #include "ops/worker/resident/resident.h"
 
-#define AIR_RES_BODY(name)                                      \
-	__device__ void air_run_##name(const air_res_plan *plan, \
-				       const air_operands &ops,  \
-				       const air_part &part)
+/* By the first AIR_RES_WORKERS threads: share @block of @blocks. */
+#define AIR_RES_BODY(name)                                                    \
+	__device__ void air_run_##name(const air_res_plan *plan,              \
+				       const air_operands *ops,               \
+				       uint32_t block, uint32_t blocks,       \
+				       void *shared)
 
 #define AIR_RES_DECLARE(name) AIR_RES_BODY(name);
 AIR_OPS(AIR_RES_DECLARE)

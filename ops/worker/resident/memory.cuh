@@ -31,6 +31,26 @@ __device__ __forceinline__ void store_release_sys(uint64_t *p, uint64_t v)
 		     ::"l"(p), "l"(v) : "memory");
 }
 
+/*
+ * Two words, 16-byte aligned, by one access: behind a release that waits for
+ * the bus there must not be another access that waits as well.
+ */
+__device__ __forceinline__ void store_pair_sys(uint64_t *p, uint64_t v0,
+					       uint64_t v1)
+{
+	asm volatile("{ .reg .b128 v; mov.b128 v, {%1, %2}; "
+		     "st.relaxed.sys.global.b128 [%0], v; }"
+		     ::"l"(p), "l"(v0), "l"(v1) : "memory");
+}
+
+__device__ __forceinline__ void store_pair_release_sys(uint64_t *p, uint64_t v0,
+						       uint64_t v1)
+{
+	asm volatile("{ .reg .b128 v; mov.b128 v, {%1, %2}; "
+		     "st.release.sys.global.b128 [%0], v; }"
+		     ::"l"(p), "l"(v0), "l"(v1) : "memory");
+}
+
 __device__ __forceinline__ uint64_t load_acquire(const uint64_t *p)
 {
 	uint64_t v;
@@ -75,11 +95,26 @@ __device__ __forceinline__ void fence_sys(void)
 	asm volatile("fence.acq_rel.sys;" ::: "memory");
 }
 
+/* Not __threadfence_block(): that is sequentially consistent, and slower. */
+__device__ __forceinline__ void fence_block(void)
+{
+	asm volatile("fence.acq_rel.cta;" ::: "memory");
+}
+
 __device__ __forceinline__ uint64_t gpu_now(void)
 {
 	uint64_t t;
 
 	asm volatile("mov.u64 %0, %globaltimer;" : "=l"(t));
+	return t;
+}
+
+/* Of this multiprocessor. */
+__device__ __forceinline__ uint32_t gpu_cycles(void)
+{
+	uint32_t t;
+
+	asm volatile("mov.u32 %0, %clock;" : "=r"(t));
 	return t;
 }
 

@@ -29,29 +29,52 @@
 #include "ops/worker/resident/resident.h"
 
 #define DEPTH		32	/* entries in a block's ring; a power of two */
-#define BATCH		16	/* slots the fetching warp reads at once */
+#define FEW		4	/* slots the fetching warp reads while it waits */
+#define BATCH		16	/* ... and once there were that many */
+#define CACHED_PLANS	8	/* descriptors kept in shared memory */
+#define CACHED_BUFFERS	32	/* buffers, likewise: the lowest handles */
 #define RUN_LENGTH	8	/* UNORDERED in a row that make a run */
 #define RUN_IDLE_NS	20000	/* a run ends when nothing came for so long */
-#define ASK_EVERY	32	/* rounds between looks at the mailbox */
+#define ASK_EVERY	8	/* rounds between looks at the mailbox */
 
 /* Why serve() came back, beyond enum air_res_reason. */
 enum { SERVED_COUNT = 16, SERVED_RUN = 17, SERVED_END = 18 };
 
 /* ------------------------------------------------------------------- a block */
 
+/* struct entry.how */
+#define SHARED	1	/* the helpers take part */
+#define TIMED	2	/* there is a time-out */
+
 struct entry {
 	uint64_t plan;		/* 0: answer @status, run nothing */
+	uint32_t op;
+	uint32_t how;
 	air_operands ops;
-	uint64_t fetched;	/* GPU's clock */
+	uint64_t fetched;	/* GPU's clock; if TIMED */
 	uint32_t status;
 	uint32_t detail;
 	uint32_t timeout_ms;
 	uint32_t resv;
 };
 
+/*
+ * Descriptors near at hand: one read of device memory takes as long as a small
+ * operator, and there would be several, each needing the one before.
+ */
+struct plan_cache {
+	air_res_plan plan[CACHED_PLANS];
+	uint64_t home[CACHED_PLANS];	/* in device memory */
+	uint32_t id[CACHED_PLANS];
+	uint32_t used[CACHED_PLANS];	/* by entries below this one */
+};
+
+#define NO_ID	(~0u)
+
 struct block {
 	entry ring[DEPTH];
-	uint64_t ended[2 * DEPTH];	/* GPU's clock; outlives the entry */
+	plan_cache cache;
+	air_res_buffer buffers[CACHED_BUFFERS];
 	volatile uint32_t fetched;
 	volatile uint32_t executed;
 	volatile uint32_t published;
@@ -64,6 +87,12 @@ struct block {
 	air_res_job job;
 	air_res_channel channel;
 };
+
+/*
+ * Not handed on by reference: accesses through one do not know that it is
+ * shared memory, and take longer.
+ */
+static __shared__ block self;
 
 /* What serve() serves. */
 struct service {
@@ -89,19 +118,66 @@ struct fetched_slot {
 	bool valid;		/* all eight words are there */
 	bool ours;		/* an entry can be made of it */
 	bool unordered;
+	bool cached;
 	uint64_t plan;
+	uint32_t op, how, id;
 	uint64_t addr;		/* of this lane's operand */
 	uint32_t status, detail, timeout_ms;
 	bool host_memory;
 };
 
 /*
+ * Where the descriptors of these lanes' slots are, into s.plan: 0 where there
+ * is none. Those not in the cache come in, unless what is in their place is
+ * still wanted by an entry or by another of these slots.
+ */
+__device__ void find_plans(fetched_slot &s, bool wanted)
+{
+	uint32_t lane = threadIdx.x % 32, place = s.id % CACHED_PLANS;
+	plan_cache &c = self.cache;
+	uint32_t missing;
+
+	s.cached = wanted && c.id[place] == s.id;
+	missing = __ballot_sync(~0u, wanted && !s.cached);
+	while (missing) {
+		uint32_t id = __shfl_sync(~0u, s.id, __ffs(missing) - 1);
+		uint32_t at = id % CACHED_PLANS;
+		bool mine = wanted && s.id == id;
+		bool kept = lane == 0 && (int32_t)(c.used[at] - self.executed) > 0;
+		uint64_t home = load_gpu((const uint64_t *)self.channel.plans +
+					 id);
+
+		kept |= s.cached && place == at;
+		if (home && !__any_sync(~0u, kept)) {
+			uint64_t *to = (uint64_t *)&c.plan[at];
+			const uint64_t *from = (const uint64_t *)home;
+
+#pragma unroll 4
+			for (uint32_t k = lane; k < sizeof(*c.plan) / 8; k += 32)
+				to[k] = load_gpu(from + k);
+			if (lane == 0) {
+				c.id[at] = id;
+				c.home[at] = home;
+			}
+			__syncwarp();
+			s.cached |= mine;
+		}
+		if (mine)
+			s.plan = home;
+		missing &= ~__ballot_sync(~0u, mine);
+	}
+	if (s.cached)
+		s.plan = (uint64_t)&c.plan[place];
+}
+
+/*
  * Eight lanes a slot: each checks the word it has read. Checks are those of
  * air_plan_bind(), in its order; what cannot be told here is not ours.
  */
-__device__ __forceinline__ fetched_slot check_slot(const air_res_channel &ch, uint64_t word,
-				   uint8_t lap)
+__device__ __forceinline__ fetched_slot check_slot(uint64_t word,
+						   uint8_t lap)
 {
+	const air_res_channel &ch = self.channel;
 	uint32_t lane = threadIdx.x % 32, w = lane % 8, group = lane & ~7u;
 	uint32_t mine = 0xffu << group;
 	fetched_slot s = {};
@@ -128,13 +204,20 @@ __device__ __forceinline__ fetched_slot check_slot(const air_res_channel &ch, ui
 		foreign |= w == 0 ? id != 0 : payload != 0;
 	} else if (opcode != AIRUNNER_OP_EXEC || id >= ch.n_plans) {
 		foreign = true;
-	} else if (s.valid) {
-		s.plan = load_gpu((const uint64_t *)ch.plans + id);
-		foreign |= s.plan == 0;
 	}
-	/* one block does all of what is in a run */
-	if (s.plan && ((const air_res_plan *)s.plan)->tiles > 1)
-		s.unordered = false;
+	s.id = id;
+	find_plans(s, s.valid && !nop && !foreign);
+	foreign |= s.valid && !nop && !s.plan;
+	if (s.timeout_ms)
+		s.how = TIMED;
+	if (s.plan) {
+		s.op = ((const air_res_plan *)s.plan)->op;
+		/* one block does all of what is in a run */
+		if (((const air_res_plan *)s.plan)->tiles > 1) {
+			s.unordered = false;
+			s.how |= SHARED;
+		}
+	}
 	if (s.plan && w >= 1 && w <= AIRUNNER_MAX_TENSORS) {
 		const air_res_plan *plan = (const air_res_plan *)s.plan;
 		uint32_t handle = airunner_ref_handle(payload);
@@ -151,10 +234,19 @@ __device__ __forceinline__ fetched_slot check_slot(const air_res_channel &ch, ui
 		} else if (handle >= ch.n_buffers) {
 			foreign = true;
 		} else {
-			const uint64_t *b = (const uint64_t *)ch.buffers +
-					    2 * handle;
-			uint64_t base = load_gpu(b), size = load_gpu(b + 1);
+			uint64_t base, size;
 
+			if (handle < CACHED_BUFFERS) {
+				base = self.buffers[handle].addr;
+				size = self.buffers[handle].size;
+			} else {
+				const uint64_t *p = (const uint64_t *)
+							    ch.buffers +
+						    2 * handle;
+
+				base = load_gpu(p);
+				size = load_gpu(p + 1);
+			}
 			s.host_memory = size & AIR_RES_HOST_MEMORY;
 			size &= ~AIR_RES_HOST_MEMORY;
 			if (!size)
@@ -190,51 +282,82 @@ __device__ __forceinline__ fetched_slot check_slot(const air_res_channel &ch, ui
 	s.detail = s.status == AIRUNNER_S_OK ? 0 : at % 8;
 	if (s.status != AIRUNNER_S_OK)
 		s.plan = 0;
+	/* helpers do not see this block's shared memory */
+	else if (s.cached && s.how & SHARED)
+		s.plan = self.cache.home[id % CACHED_PLANS];
 	return s;
 }
 
-/* A look at what may end the service. */
-__device__ bool called_back(const world &g, const service &sv)
+/* Begin to read what may end the service, a word a lane. */
+__device__ __forceinline__ uint64_t ask_host(const world &g, const service &sv)
 {
-	uint64_t recall = 0, stop = 0;
+	uint32_t lane = threadIdx.x % 32;
 
-	if (threadIdx.x % 32 == 0 && sv.mailbox) {
-		recall = load_sys(&sv.mailbox->recall);
-		stop = load_sys(&g.host->stop);
-	}
-	recall = __shfl_sync(~0u, recall, 0);
-	stop = __shfl_sync(~0u, stop, 0);
+	if (!sv.mailbox || lane > 1)
+		return 0;
+	return load_sys(lane ? &g.host->stop : &sv.mailbox->recall);
+}
+
+__device__ __forceinline__ bool called_back(const service &sv, uint64_t said)
+{
+	uint64_t recall = __shfl_sync(~0u, said, 0);
+	uint64_t stop = __shfl_sync(~0u, said, 1);
+
 	return stop || (sv.mailbox && airunner_word_lap(recall) == sv.tag &&
 			airunner_payload(recall));
 }
 
-__device__ void fetch_loop(const world &g, const service &sv, block &b)
+/*
+ * By value, and with the channel's fields in variables: behind every access
+ * that is volatile to the compiler, memory would be read again.
+ */
+__device__ void fetch_loop(const world &g, const service sv)
 {
 	uint32_t lane = threadIdx.x % 32, w = lane % 8, slot = lane / 8;
-	const air_res_channel &ch = b.channel;
-	uint64_t mask = (1ull << ch.order) - 1;
-	uint64_t active = gpu_now();
-	uint32_t n = 0, polls = 0, streak = 0, reason = 0;
+	const uint64_t *sq = (const uint64_t *)self.channel.sq;
+	uint32_t order = self.channel.order;
+	uint64_t mask = (1ull << order) - 1;
+	uint64_t active = gpu_now(), second = 0;
+	uint32_t n = 0, polls = 0, streak = 0, reason = 0, want = FEW;
+	uint32_t second_n = ~0u, half_trip = 0;
+	bool fresh = false;
+
+#define READ(j)                                                             \
+	load_sys(sq + ((sv.first + (n + 4 * (j) + slot) * sv.stride) & mask) * \
+			      AIRUNNER_SQE_WORDS + w)
 
 	while (!reason) {
-		uint64_t word[BATCH / 4], end = ~0ull;
-		uint32_t got = 0;
+		uint64_t word[BATCH / 4], end = ~0ull, said = 0;
+		uint32_t got = 0, begun;
+		bool ask = ++polls % ASK_EVERY == 0, first = second_n != n;
 
 		if (n >= sv.count) {
 			reason = SERVED_COUNT;
 			break;
 		}
-		while (n + BATCH - b.published > DEPTH)
+		while (n + want - self.published > DEPTH)
 			spin();
 		if (sv.run)
 			end = load_gpu((const uint64_t *)&sv.run->end);
+		begun = gpu_cycles();
+		word[0] = first ? READ(0) : second;
 #pragma unroll
-		for (int j = 0; j < BATCH / 4; j++) {
-			uint64_t i = sv.first +
-				     (n + 4 * j + slot) * sv.stride;
-
-			word[j] = load_sys((const uint64_t *)ch.sq +
-					   (i & mask) * AIRUNNER_SQE_WORDS + w);
+		for (uint32_t j = 1; j < BATCH / 4; j++)
+			if (4 * j < want)
+				word[j] = READ(j);
+		/* all in one round trip of the bus */
+		if (ask)
+			said = ask_host(g, sv);
+		/*
+		 * Two reads are under way while the leader waits for work, half
+		 * a round trip apart: what comes is seen so much earlier.
+		 */
+		if (!sv.run && want == FEW) {
+			if (first)
+				while (gpu_cycles() - begun < half_trip)
+					spin();
+			second = READ(0);
+			second_n = n;
 		}
 		end = __shfl_sync(~0u, end, 0);
 		if (sv.first + n * sv.stride >= end) {
@@ -243,7 +366,7 @@ __device__ void fetch_loop(const world &g, const service &sv, block &b)
 		}
 		/* not unrolled: one copy of the checks is enough */
 #pragma unroll 1
-		for (int j = 0; j < BATCH / 4; j++) {
+		for (uint32_t j = 0; 4 * j < want; j++) {
 			uint64_t i = sv.first + (n + slot) * sv.stride;
 			uint64_t mine = j == 0 ? word[0] : j == 1 ? word[1] :
 					j == 2 ? word[2] : word[3];
@@ -252,9 +375,11 @@ __device__ void fetch_loop(const world &g, const service &sv, block &b)
 			bool take;
 
 			/* only whole groups go on to the next */
-			if (reason || got != 4u * j)
+			if (reason || got != 4 * j)
 				break;
-			s = check_slot(ch, mine, airunner_lap(i, ch.order));
+			s = check_slot(mine, airunner_lap(i, order));
+			if (j == 0 && first && want == FEW)
+				half_trip = (gpu_cycles() - begun) / 2;
 			if (__all_sync(~0u, s.valid && s.unordered && s.ours))
 				streak += 4;
 			else
@@ -274,14 +399,21 @@ __device__ void fetch_loop(const world &g, const service &sv, block &b)
 			if (__any_sync(~0u, slot < here && s.host_memory))
 				fence_sys();
 			if (slot < here) {
-				entry &e = b.ring[(n + slot) % DEPTH];
+				entry &e = self.ring[(n + slot) % DEPTH];
 
 				if (w >= 1 && w <= AIRUNNER_MAX_TENSORS + 1)
 					e.ops.addr[w - 1] =
 						s.addr;
 				if (w == 0) {
 					e.plan = s.plan;
-					e.fetched = gpu_now();
+					e.op = s.op;
+					e.how = s.how;
+					if (s.how & TIMED)
+						e.fetched = gpu_now();
+					if (s.cached)
+						self.cache.used[s.id %
+							     CACHED_PLANS] =
+							n + 4;
 					e.status = s.status;
 					e.detail = s.detail;
 					e.timeout_ms = s.timeout_ms;
@@ -305,19 +437,27 @@ __device__ void fetch_loop(const world &g, const service &sv, block &b)
 			got += here;
 			n += here;
 			if (here) {
-				__threadfence_block();
+				fence_block();
 				__syncwarp();
 				if (lane == 0)
-					b.fetched = n;
+					self.fetched = n;
 			}
 		}
+		want = got == want ? BATCH : FEW;
 		if (got)
-			active = gpu_now();
-		if (reason || ++polls % ASK_EVERY)
+			second_n = ~0u;
+		fresh |= got != 0;
+		if (reason || !ask)
 			continue;
 
-		uint64_t quiet = __shfl_sync(~0u, gpu_now() - active, 0);
-		bool back = called_back(g, sv);
+		uint64_t now = __shfl_sync(~0u, gpu_now(), 0);
+		bool back = called_back(sv, said);
+
+		if (fresh)
+			active = now;
+		fresh = false;
+
+		uint64_t quiet = now - active;
 
 		if (sv.run && (back || quiet > RUN_IDLE_NS)) {
 			if (lane == 0)
@@ -330,27 +470,35 @@ __device__ void fetch_loop(const world &g, const service &sv, block &b)
 			reason = AIR_RES_IDLE;
 		}
 	}
+#undef READ
 	__syncwarp();
 	if (lane == 0) {
-		b.reason = reason;
-		__threadfence_block();
-		b.halted = 1;
+		self.reason = reason;
+		fence_block();
+		self.halted = 1;
 	}
 }
 
 /* --------------------------------------------------------------- working */
 
-__device__ void run_body(const air_res_plan *plan, const air_operands &ops,
-			 const air_part &part)
+__device__ void run_body(uint32_t op, const air_res_plan *plan,
+			 const air_operands *ops, uint32_t block,
+			 uint32_t blocks, void *shared)
 {
-	switch (plan->op) {
-#define CASE(name)                               \
-	case AIR_OP_##name:                      \
-		air_run_##name(plan, ops, part); \
+	switch (op) {
+#define CASE(name)                                                 \
+	case AIR_OP_##name:                                        \
+		air_run_##name(plan, ops, block, blocks, shared); \
 		break;
 		AIR_OPS(CASE)
 #undef CASE
 	}
+}
+
+/* Barrier 1 is theirs: see air_sync(). */
+__device__ __forceinline__ void sync_workers(void)
+{
+	air_sync(air_part{ 0, 1, threadIdx.x, AIR_RES_WORKERS, NULL });
 }
 
 /* One leader at a time has the helpers. */
@@ -383,154 +531,176 @@ __device__ void await_helpers(air_res_job *job, uint32_t n)
 }
 
 /* An operator too large for one block: the helpers take shares of it. */
-__device__ void share(const world &g, block &b, const air_res_plan *plan,
-		      const air_operands &ops, air_part part)
+__device__ void share(const world &g, const air_res_plan *plan,
+		      const air_operands *ops, void *shared)
 {
-	if (part.thread == 0) {
+	if (threadIdx.x == 0) {
 		uint32_t there = load_acquire(&g.state->helpers) + 1;
 
 		lock_job(g.job);
 		g.job->plan = (uint64_t)plan;
-		g.job->operands = ops;
-		b.shares = plan->tiles < there ? plan->tiles : there;
-		post_job(g.job, AIR_RES_SHARE, b.shares);
+		g.job->operands = *ops;
+		self.shares = plan->tiles < there ? plan->tiles : there;
+		post_job(g.job, AIR_RES_SHARE, self.shares);
 	}
-	air_sync(part);
-	part.blocks = b.shares;
-	run_body(plan, ops, part);
-	air_sync(part);
-	if (part.thread == 0) {
-		await_helpers(g.job, part.blocks - 1);
+	sync_workers();
+	run_body(plan->op, plan, ops, 0, self.shares, shared);
+	sync_workers();
+	if (threadIdx.x == 0) {
+		await_helpers(g.job, self.shares - 1);
 		unlock_job(g.job);
 	}
-	air_sync(part);
+	sync_workers();
 }
 
-__device__ void work_loop(const world &g, const service &sv, block &b,
-			  void *shared)
+__device__ void work_loop(const world &g, void *shared)
 {
-	air_part part = { 0, 1, threadIdx.x, AIR_RES_WORKERS, shared };
 	uint32_t i = 0;
 
 	for (;;) {
-		while (b.fetched == i) {
-			if (b.halted && b.fetched == i)
+		while (self.fetched == i) {
+			if (self.halted && self.fetched == i)
 				return;
 			spin();
 		}
-		__threadfence_block();
+		fence_block();
 
-		entry &e = b.ring[i % DEPTH];
+		entry &e = self.ring[i % DEPTH];
 		const air_res_plan *plan = (const air_res_plan *)e.plan;
+		uint32_t op = e.op, how = e.how;
 
-		if (e.timeout_ms) {
+		if (how & TIMED) {
 			/* one thread looks at the clock for all */
-			if (part.thread == 0 &&
+			if (threadIdx.x == 0 &&
 			    gpu_now() - e.fetched > e.timeout_ms * 1000000ull) {
 				e.status = AIRUNNER_S_TIMEOUT;
 				e.plan = 0;
 			}
-			air_sync(part);
+			sync_workers();
 			plan = (const air_res_plan *)e.plan;
 		}
 		if (plan) {
-			const air_operands &ops = e.ops;
-
-			if (plan->tiles > 1 && !sv.run)
-				share(g, b, plan, ops, part);
+			if (how & SHARED)
+				share(g, plan, &e.ops, shared);
 			else
-				run_body(plan, ops, part);
+				run_body(op, plan, &e.ops, 0, 1, shared);
 		}
-		air_sync(part);
+		sync_workers();
 		i++;
-		if (part.thread == 0) {
-			b.ended[(i - 1) % (2 * DEPTH)] = gpu_now();
-			__threadfence_block();
-			b.executed = i;
+		if (threadIdx.x == 0) {
+			fence_block();
+			self.executed = i;
 		}
 	}
 }
 
 /* ------------------------------------------------------------- publishing */
 
-__device__ void publish_loop(const world &g, const service &sv, block &b)
+/*
+ * Times are this warp's: an operator begins when it is fetched and those before
+ * it have ended; those that end between two looks share the time evenly.
+ */
+__device__ void publish_loop(const world &g, const service sv)
 {
-	const air_res_channel &ch = b.channel;
-	uint64_t mask = (1ull << ch.order) - 1, before = gpu_now(), busy = 0;
+	uint64_t *cq = (uint64_t *)self.channel.cq;
+	uint32_t order = self.channel.order;
+	uint64_t mask = (1ull << order) - 1, start = gpu_now(), busy = 0;
+	int64_t clock = g.p.clock;
 	uint32_t lane = threadIdx.x % 32, n = 0;
 
 	for (;;) {
-		/* one lane looks, so that all of them see the same */
-		bool halted = b.halted;
-		uint32_t done = b.executed;
-		bool over = halted && done == b.fetched;
+		uint64_t now = gpu_now();
+		bool halted = self.halted;
+		uint32_t done = self.executed, there = self.fetched;
+		bool over = halted && done == there;
 
+		/* one lane has looked, so that all of them see the same */
 		done = __shfl_sync(~0u, done, 0);
 		over = __shfl_sync(~0u, (int)over, 0);
 		if (done == n) {
 			if (over)
 				break;
+			if (there == n)
+				start = now;
 			spin();
 			continue;
 		}
-		__threadfence_block();
-		if (lane < done - n) {
-			uint32_t k = n + lane;
-			const entry &e = b.ring[k % DEPTH];
-			uint64_t i = sv.first + k * sv.stride;
-			uint64_t end = b.ended[k % (2 * DEPTH)];
-			uint64_t start = k ? b.ended[(k - 1) % (2 * DEPTH)] :
-					     before;
-			uint8_t lap = airunner_lap(i, ch.order);
-			uint64_t *cqe = (uint64_t *)ch.cq +
-					(i & mask) * AIRUNNER_CQE_WORDS;
+		fence_block();
 
-			if (start < e.fetched)
-				start = e.fetched;
-			if (start > end)
-				start = end;
-			busy += end - start;
-			store_sys(cqe + 1,
-				  airunner_word(airunner_cqe_word1(
-							start + g.p.clock,
-							end - start), lap));
-			store_release_sys(
-				cqe, airunner_word(
-					     airunner_cqe_word0(
-						     (uint8_t)e.status,
-						     (uint16_t)e.detail,
-						     end - start), lap));
+		uint32_t k = n + lane;
+		const entry &e = self.ring[k % DEPTH];
+		bool mine = lane < done - n;
+		uint64_t each = (uint32_t)(now - start) / (done - n);
+		/* what did nothing has nothing to make visible */
+		bool release = __any_sync(~0u, mine && e.plan);
+
+		if (mine) {
+			uint64_t i = sv.first + k * sv.stride;
+			uint8_t lap = airunner_lap(i, order);
+			uint64_t *cqe = cq + (i & mask) * AIRUNNER_CQE_WORDS;
+			uint64_t w0 = airunner_word(
+				airunner_cqe_word0((uint8_t)e.status,
+						   (uint16_t)e.detail, each),
+				lap);
+			uint64_t w1 = airunner_word(
+				airunner_cqe_word1(start + lane * each +
+							   clock, each),
+				lap);
+
+			busy += each;
+			if (release)
+				store_pair_release_sys(cqe, w0, w1);
+			else
+				store_pair_sys(cqe, w0, w1);
 		}
 		__syncwarp();
+		start = now;
 		n = done;
 		if (lane == 0)
-			b.published = n;
+			self.published = n;
 	}
 	for (uint32_t o = 16; o; o /= 2)
 		busy += __shfl_xor_sync(~0u, busy, o);
 	if (lane == 0)
-		b.busy += busy;
+		self.busy += busy;
 }
 
 /* ------------------------------------------------------------------- serving */
 
-/* By all threads. Returns how many submissions were served; b.reason why. */
-__device__ __noinline__ uint64_t serve(const world &g, const service &sv, block &b,
+/* By all threads, before a channel is served: what is kept of it at hand. */
+__device__ void begin_channel(void)
+{
+	const uint64_t *from = (const uint64_t *)self.channel.buffers;
+	uint32_t n = self.channel.n_buffers;
+
+	if (n > CACHED_BUFFERS)
+		n = CACHED_BUFFERS;
+	if (threadIdx.x < 2 * n)
+		((uint64_t *)self.buffers)[threadIdx.x] =
+			load_gpu(from + threadIdx.x);
+	if (threadIdx.x < CACHED_PLANS)
+		self.cache.id[threadIdx.x] = NO_ID;
+}
+
+/* By all threads. Returns how many submissions were served; self.reason why. */
+__device__ __noinline__ uint64_t serve(const world &g, const service &sv,
 			  void *shared)
 {
 	__syncthreads();
 	if (threadIdx.x == 0) {
-		b.fetched = b.executed = b.published = b.halted = b.reason = 0;
+		self.fetched = self.executed = self.published = self.halted = self.reason = 0;
 	}
+	if (threadIdx.x < CACHED_PLANS)
+		self.cache.used[threadIdx.x] = 0;
 	__syncthreads();
 	if (threadIdx.x < AIR_RES_WORKERS)
-		work_loop(g, sv, b, shared);
+		work_loop(g, shared);
 	else if (threadIdx.x < AIR_RES_WORKERS + 32)
-		fetch_loop(g, sv, b);
+		fetch_loop(g, sv);
 	else
-		publish_loop(g, sv, b);
+		publish_loop(g, sv);
 	__syncthreads();
-	return b.executed;
+	return self.executed;
 }
 
 /*
@@ -538,24 +708,24 @@ __device__ __noinline__ uint64_t serve(const world &g, const service &sv, block 
  * beginning with the k-th. Returns the first index that is not part of it;
  * *@skip: below this one some behind it have been served already.
  */
-__device__ uint64_t lead_run(const world &g, block &b, void *shared,
+__device__ uint64_t lead_run(const world &g, void *shared,
 			     const air_res_mailbox *box, uint32_t tag,
 			     uint64_t channel, uint64_t first, uint64_t *skip,
 			     uint64_t *completed)
 {
 	if (threadIdx.x == 0) {
 		lock_job(g.job);
-		b.shares = load_acquire(&g.state->helpers) + 1;
+		self.shares = load_acquire(&g.state->helpers) + 1;
 		g.job->channel = channel;
 		g.job->first = first;
 		g.job->end = ~0ull;
-		post_job(g.job, AIR_RES_RUN, b.shares);
+		post_job(g.job, AIR_RES_RUN, self.shares);
 	}
 	__syncthreads();
 
-	uint32_t blocks = b.shares;
+	uint32_t blocks = self.shares;
 	service sv = { first, blocks, ~0ull, g.job, box, tag };
-	uint64_t n = serve(g, sv, b, shared);
+	uint64_t n = serve(g, sv, shared);
 
 	if (threadIdx.x == 0) {
 		uint64_t last = 0;
@@ -568,15 +738,15 @@ __device__ uint64_t lead_run(const world &g, block &b, void *shared,
 			n += k ? (x - first - k) / blocks : 0;
 			last = x > last ? x : last;
 		}
-		b.word[0] = load_gpu((const uint64_t *)&g.job->end);
-		b.word[1] = last;
-		b.word[2] = n;
+		self.word[0] = load_gpu((const uint64_t *)&g.job->end);
+		self.word[1] = last;
+		self.word[2] = n;
 		unlock_job(g.job);
 	}
 	__syncthreads();
-	*skip = b.word[1];
-	*completed += b.word[2];
-	return b.word[0];
+	*skip = self.word[1];
+	*completed += self.word[2];
+	return self.word[0];
 }
 
 /* Thread 0 of leader 0, when no ring is attached: whether the kernel ends. */
@@ -602,10 +772,10 @@ __device__ bool may_end(const world &g, uint64_t since)
 }
 
 /*
- * Thread 0: wait for a ring. False: the kernel ends. b.word[0] and [1] are the
+ * Thread 0: wait for a ring. False: the kernel ends. self.word[0] and [1] are the
  * channel's place and the index to begin at.
  */
-__device__ bool await_ring(const world &g, block &b, uint32_t me, uint32_t tag)
+__device__ bool await_ring(const world &g, uint32_t me, uint32_t tag)
 {
 	const air_res_mailbox *box = &g.host->mailbox[me];
 	uint64_t since = gpu_now();
@@ -621,8 +791,8 @@ __device__ bool await_ring(const world &g, block &b, uint32_t me, uint32_t tag)
 			if (load_acquire(&g.state->quit) == AIR_RES_STAY) {
 				/* also for what other kernels have written */
 				fence_sys();
-				b.word[0] = airunner_payload(attach);
-				b.word[1] = airunner_payload(
+				self.word[0] = airunner_payload(attach);
+				self.word[1] = airunner_payload(
 					load_sys(&box->index));
 				return true;
 			}
@@ -636,11 +806,11 @@ __device__ bool await_ring(const world &g, block &b, uint32_t me, uint32_t tag)
 }
 
 /* Serve one attachment. */
-__device__ void lead_ring(const world &g, block &b, void *shared, uint32_t me,
+__device__ void lead_ring(const world &g, void *shared, uint32_t me,
 			  uint32_t tag)
 {
 	air_res_mailbox *box = &g.host->mailbox[me];
-	uint64_t channel = b.word[0], index = b.word[1];
+	uint64_t channel = self.word[0], index = self.word[1];
 	uint64_t completed = 0, skip = 0, run = 0, blocks = 1;
 	uint32_t reason;
 
@@ -657,44 +827,45 @@ __device__ void lead_ring(const world &g, block &b, void *shared, uint32_t me,
 			sv.count = 1;
 		}
 
-		uint64_t n = serve(g, sv, b, shared);
+		uint64_t n = serve(g, sv, shared);
 
 		completed += n;
 		index += n;
-		reason = b.reason;
+		reason = self.reason;
 		if (reason == SERVED_RUN) {
 			run = index;
-			index = lead_run(g, b, shared, box, tag, channel, run,
+			index = lead_run(g, shared, box, tag, channel, run,
 					 &skip, &completed);
-			blocks = b.shares;
+			blocks = self.shares;
 		}
 	} while (reason >= SERVED_COUNT);
 
 	if (threadIdx.x == 0) {
 		store_sys(&box->stopped, airunner_word(index, tag));
 		store_sys(&box->completed, airunner_word(completed, tag));
-		store_sys(&box->busy_ns, airunner_word(b.busy, tag));
+		store_sys(&box->busy_ns, airunner_word(self.busy, tag));
 		store_release_sys(&box->reason, airunner_word(reason, tag));
 		atomicSub(&g.state->attached, 1);
 	}
 }
 
-__device__ void lead(const world &g, block &b, void *shared, uint32_t me)
+__device__ void lead(const world &g, void *shared, uint32_t me)
 {
 	uint32_t tag = g.p.tag[me];
 
 	for (;; tag = air_res_next_tag(tag)) {
 		if (threadIdx.x == 0) {
-			b.word[3] = await_ring(g, b, me, tag);
-			b.busy = 0;
-			if (b.word[3])
-				b.channel = ((const air_res_channel *)
-						     g.p.channels)[b.word[0]];
+			self.word[3] = await_ring(g, me, tag);
+			self.busy = 0;
+			if (self.word[3])
+				self.channel = ((const air_res_channel *)
+						     g.p.channels)[self.word[0]];
 		}
 		__syncthreads();
-		if (!b.word[3])
+		if (!self.word[3])
 			return;
-		lead_ring(g, b, shared, me, tag);
+		begin_channel();
+		lead_ring(g, shared, me, tag);
 		__syncthreads();
 	}
 }
@@ -702,7 +873,7 @@ __device__ void lead(const world &g, block &b, void *shared, uint32_t me)
 /* ------------------------------------------------------------------- helping */
 
 /* Thread 0: wait for a job that has a share for helper @rank. */
-__device__ void await_job(const world &g, block &b, uint32_t rank,
+__device__ void await_job(const world &g, uint32_t rank,
 			  uint64_t *seen)
 {
 	for (;;) {
@@ -713,12 +884,12 @@ __device__ void await_job(const world &g, block &b, uint32_t rank,
 			continue;
 		}
 		*seen = seq;
-		b.job.kind = g.job->kind;
-		b.job.blocks = g.job->blocks;
-		b.job.plan = g.job->plan;
-		b.job.operands = g.job->operands;
-		b.job.channel = g.job->channel;
-		b.job.first = g.job->first;
+		self.job.kind = g.job->kind;
+		self.job.blocks = g.job->blocks;
+		self.job.plan = g.job->plan;
+		self.job.operands = g.job->operands;
+		self.job.channel = g.job->channel;
+		self.job.first = g.job->first;
 		__threadfence();
 		/*
 		 * Who has a share is waited for. Who has none may be late and
@@ -726,12 +897,12 @@ __device__ void await_job(const world &g, block &b, uint32_t rank,
 		 */
 		if (load_acquire(&g.job->seq) != seq)
 			continue;
-		if (b.job.kind == AIR_RES_QUIT || rank + 1 < b.job.blocks)
+		if (self.job.kind == AIR_RES_QUIT || rank + 1 < self.job.blocks)
 			return;
 	}
 }
 
-__device__ void help(const world &g, block &b, void *shared)
+__device__ void help(const world &g, void *shared)
 {
 	uint64_t seen = 0;
 	uint32_t rank = 0;
@@ -740,36 +911,39 @@ __device__ void help(const world &g, block &b, void *shared)
 		/* what was posted before is not for this helper */
 		seen = load_acquire(&g.job->seq);
 		rank = atomicAdd(&g.state->helpers, 1);
-		b.shares = rank;
+		self.shares = rank;
 	}
 	__syncthreads();
-	rank = b.shares;
+	rank = self.shares;
 	for (;;) {
 		if (threadIdx.x == 0) {
 			if (load_acquire(&g.state->quit) == AIR_RES_GO)
-				b.job.kind = AIR_RES_QUIT;
+				self.job.kind = AIR_RES_QUIT;
 			else
-				await_job(g, b, rank, &seen);
-			if (b.job.kind == AIR_RES_RUN)
-				b.channel = ((const air_res_channel *)
-						     g.p.channels)[b.job.channel];
+				await_job(g, rank, &seen);
+			if (self.job.kind == AIR_RES_RUN)
+				self.channel = ((const air_res_channel *)
+						     g.p.channels)[self.job.channel];
 		}
 		__syncthreads();
-		if (b.job.kind == AIR_RES_QUIT)
+		if (self.job.kind == AIR_RES_QUIT)
 			return;
-		if (b.job.kind == AIR_RES_RUN) {
-			service sv = { b.job.first + rank + 1, b.job.blocks,
+		if (self.job.kind == AIR_RES_RUN) {
+			service sv = { self.job.first + rank + 1, self.job.blocks,
 				       ~0ull, g.job, NULL, 0 };
-			uint64_t n = serve(g, sv, b, shared);
+
+			begin_channel();
+
+			uint64_t n = serve(g, sv, shared);
 
 			if (threadIdx.x == 0)
 				g.next[rank + 1] = sv.first + n * sv.stride;
 		} else if (threadIdx.x < AIR_RES_WORKERS) {
-			air_part part = { rank + 1, b.job.blocks, threadIdx.x,
-					  AIR_RES_WORKERS, shared };
+			const air_res_plan *plan =
+				(const air_res_plan *)self.job.plan;
 
-			run_body((const air_res_plan *)b.job.plan,
-				 b.job.operands, part);
+			run_body(plan->op, plan, &self.job.operands, rank + 1,
+				 self.job.blocks, shared);
 		}
 		__syncthreads();
 		if (threadIdx.x == 0)
@@ -786,14 +960,13 @@ extern "C" __global__ void
 	air_resident(const __grid_constant__ air_res_params p)
 {
 	__shared__ __align__(16) unsigned char shared[AIR_RES_SHARED];
-	__shared__ block b;
 	world g = { p, (air_res_host *)p.host, (air_res_job *)p.job,
 		    (air_res_state *)p.state, (uint64_t *)p.next };
 
 	if (blockIdx.x < p.leaders)
-		lead(g, b, shared, blockIdx.x);
+		lead(g, shared, blockIdx.x);
 	else
-		help(g, b, shared);
+		help(g, shared);
 }
 
 /* Lets the host compare its clock with the GPU's. */
