@@ -126,21 +126,19 @@ void air_channel_completed(struct air_channel *ch)
 static bool air_channel_stop(struct air_channel *ch)
 {
 	struct air_queue *queue;
-	bool unassign;
 
 	lockdep_assert_held(&air_control);
 	if (test_and_set_bit(AIR_CH_ENDING, &ch->flags))
 		return false;
 	trace_air_channel_stop(ch->id);
+	if (air_worker_withhold(ch))
+		air_worker_unassign(ch);
 	queue = air_queue_lock(ch);
 	air_turn_remove(ch);
 	ch->rung = false;
 	if (ch->announced)
 		air_queue_tell(ch, AIR_TELL_RESET);
-	unassign = !ch->announced;
 	spin_unlock(&queue->lock);
-	if (unassign)
-		air_worker_unassign(ch);
 	return true;
 }
 
@@ -267,12 +265,11 @@ void air_channel_owner_gone(struct air_channel *ch, bool closed)
 		atomic_dec(&ch->owner->ended);
 		air_channel_saw(ch);
 	}
-	queue = air_queue_lock(ch);
-	if (ch->announced && !test_bit(AIR_CH_ENDING, &ch->flags))
+	if (!air_worker_withhold(ch) && !test_bit(AIR_CH_ENDING, &ch->flags)) {
+		queue = air_queue_lock(ch);
 		air_queue_tell(ch, AIR_TELL_GONE);
-	else if (!ch->announced)
-		air_queue_untell(ch, ch->tell);
-	spin_unlock(&queue->lock);
+		spin_unlock(&queue->lock);
+	}
 	finish = air_channel_unlink(ch);
 	mutex_unlock(&air_control);
 	if (finish)
@@ -325,7 +322,7 @@ int air_channel_set_priority(struct air_file *file,
 	worker = air_worker_of(ch);
 	weight = arg->weight ?: ch->weight;
 	if (worker)
-		worker->load += weight - ch->weight;
+		worker->load = worker->load - ch->weight + weight;
 	queue = air_queue_lock(ch);
 	air_turn_weigh(ch, arg->priority, weight);
 	spin_unlock(&queue->lock);

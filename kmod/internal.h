@@ -460,6 +460,7 @@ int air_worker_mmap_page(struct air_worker *worker,
 void air_worker_adopt(struct air_channel *ch);
 void air_worker_assign(struct air_channel *ch);
 void air_worker_unassign(struct air_channel *ch);
+bool air_worker_withhold(struct air_channel *ch);
 void air_worker_print(struct seq_file *m, struct air_worker *worker);
 void air_workers_print(struct seq_file *m);
 struct air_worker *air_worker_of(struct air_channel *ch);

@@ -153,6 +153,24 @@ void air_worker_unassign(struct air_channel *ch)
 }
 
 /*
+ * air_worker_withhold() - keep the worker that @ch has been given to from
+ *	being told of it; caller holds air_control
+ *
+ * Return: false when it has been told, and holds the channel.
+ */
+bool air_worker_withhold(struct air_channel *ch)
+{
+	struct air_queue *queue = air_queue_lock(ch);
+	bool untold = !ch->announced;
+
+	/* Without AIR_TELL_NEW it cannot be from here on, either. */
+	if (untold)
+		air_queue_untell(ch, ch->tell);
+	spin_unlock(&queue->lock);
+	return untold;
+}
+
+/*
  * A worker has come: even out by giving it channels that have not been used.
  * One that has may have descriptors and device memory with its worker. One
  * that the other worker knows of is asked back, and moves when that lets go.
@@ -176,16 +194,16 @@ static unsigned long air_worker_take_from(struct air_worker *from,
 		from_load -= ch->weight;
 		to_load += ch->weight;
 		moving += ch->weight;
-		spin_lock(&from->queue.lock);
-		ch->moving = ch->announced;
-		if (ch->moving)
-			air_queue_tell(ch, AIR_TELL_GONE);
-		spin_unlock(&from->queue.lock);
-		if (!ch->moving) {
+		if (air_worker_withhold(ch)) {
 			air_worker_unassign(ch);
 			air_worker_assign(ch);
 			moving -= ch->weight;
+			continue;
 		}
+		ch->moving = true;
+		spin_lock(&from->queue.lock);
+		air_queue_tell(ch, AIR_TELL_GONE);
+		spin_unlock(&from->queue.lock);
 	}
 	return moving;
 }
@@ -268,7 +286,7 @@ void air_worker_death(struct air_worker *worker)
 	air_nr_workers--;
 	list_for_each_entry_safe(ch, next, &worker->channels, queue_node) {
 		/* One that it was never told of is as new for the next. */
-		ch->orphan = READ_ONCE(ch->announced);
+		ch->orphan = !air_worker_withhold(ch);
 		air_worker_unassign(ch);
 		if (!ch->orphan) {
 			air_worker_assign(ch);
@@ -531,7 +549,7 @@ static void air_event_untake(struct air_queue *queue, struct air_channel *ch,
 		return;
 	}
 	spin_lock(&queue->lock);
-	if (READ_ONCE(ch->queue) != queue)
+	if (READ_ONCE(ch->queue) != queue || !ch->announced)
 		goto out;
 	switch (event->type) {
 	case AIRUNNER_EV_CHANNEL_NEW:

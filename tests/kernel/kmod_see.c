@@ -62,6 +62,10 @@ static const char *fdinfo(int fd)
 
 static void lines(void)
 {
+	struct airunner_set_priority prio = {
+		.size = sizeof(prio), .priority = AIRUNNER_PRIO_NORMAL,
+		.weight = 7,
+	};
 	char key[32], pid[32], worker[32];
 	struct airunner_event event;
 	struct region r;
@@ -95,6 +99,12 @@ static void lines(void)
 	expect_line(DEBUGFS "workers", key, (const char *const[]){
 		" name=test ", pid, " caps=0x1 ", " load=100 ", NULL });
 	expect_line(fdinfo(w.fd), key, (const char *const[]){ NULL });
+
+	/* Its load is the weights of its channels, as they are now. */
+	prio.channel_id = r.id;
+	check(!ioctl(fd, AIRUNNER_IOC_SET_PRIORITY, &prio));
+	expect_line(DEBUGFS "workers", key, (const char *const[]){
+		" load=7 ", NULL });
 
 	snprintf(key, sizeof(key), "channel: %u ", r.id);
 	check(!ftruncate(r.memfd, 0));
