@@ -246,10 +246,6 @@ inline uint64_t gpu_now(void)
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
 }
-inline uint32_t gpu_cycles(void)
-{
-	return (uint32_t)gpu_now();
-}
 inline void spin(void)
 {
 	emu_yield();

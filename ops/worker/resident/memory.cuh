@@ -109,15 +109,6 @@ __device__ __forceinline__ uint64_t gpu_now(void)
 	return t;
 }
 
-/* Of this multiprocessor. */
-__device__ __forceinline__ uint32_t gpu_cycles(void)
-{
-	uint32_t t;
-
-	asm volatile("mov.u32 %0, %clock;" : "=r"(t));
-	return t;
-}
-
 /* In loops that wait for another warp or block. */
 __device__ __forceinline__ void spin(void)
 {

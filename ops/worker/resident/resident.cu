@@ -19,6 +19,7 @@
  *    release), by other kernels (before the ring was attached: acquired then),
  *    or by the host: only that owes a system fence, and only when an operand
  *    is host memory.
+ *  - Completions of what wrote nothing are not released: all before them were.
  *  - Completions are released to the system by the publishing warp. It has
  *    seen `executed`, which a working thread wrote after the block barrier, so
  *    the release covers what all of them wrote. While it waits for the bus,
@@ -308,6 +309,26 @@ __device__ __forceinline__ bool called_back(const service &sv, uint64_t said)
 }
 
 /*
+ * Wait for a slot, up to a time when there is something else to look at; p is
+ * this lane's word of this slot and the next ones. One read at a time: a second
+ * one, half a round trip behind, does not help, as both count on the same
+ * scoreboard and the first is not looked at before the second is there.
+ */
+__device__ __forceinline__ uint64_t await_slot(const uint64_t *p, uint8_t lap)
+{
+	uint64_t word;
+
+#pragma unroll 1
+	for (uint32_t k = 0; k < ASK_EVERY; k++) {
+		word = load_sys(p);
+		if ((__ballot_sync(~0u, airunner_word_lap(word) == lap) &
+		     0xff) == 0xff)
+			break;
+	}
+	return word;
+}
+
+/*
  * By value, and with the channel's fields in variables: behind every access
  * that is volatile to the compiler, memory would be read again.
  */
@@ -317,10 +338,9 @@ __device__ void fetch_loop(const world &g, const service sv)
 	const uint64_t *sq = (const uint64_t *)self.channel.sq;
 	uint32_t order = self.channel.order;
 	uint64_t mask = (1ull << order) - 1;
-	uint64_t active = gpu_now(), second = 0;
+	uint64_t active = gpu_now();
 	uint32_t n = 0, polls = 0, streak = 0, reason = 0, want = FEW;
-	uint32_t second_n = ~0u, half_trip = 0;
-	bool fresh = false;
+	bool fresh = false, idle = false;
 
 #define READ(j)                                                             \
 	load_sys(sq + ((sv.first + (n + 4 * (j) + slot) * sv.stride) & mask) * \
@@ -328,8 +348,9 @@ __device__ void fetch_loop(const world &g, const service sv)
 
 	while (!reason) {
 		uint64_t word[BATCH / 4], end = ~0ull, said = 0;
-		uint32_t got = 0, begun;
-		bool ask = ++polls % ASK_EVERY == 0, first = second_n != n;
+		uint32_t got = 0;
+		bool ask = idle || ++polls % ASK_EVERY == 0;
+		bool wait = !sv.run && want == FEW;
 
 		if (n >= sv.count) {
 			reason = SERVED_COUNT;
@@ -339,25 +360,20 @@ __device__ void fetch_loop(const world &g, const service sv)
 			spin();
 		if (sv.run)
 			end = load_gpu((const uint64_t *)&sv.run->end);
-		begun = gpu_cycles();
-		word[0] = first ? READ(0) : second;
-#pragma unroll
-		for (uint32_t j = 1; j < BATCH / 4; j++)
-			if (4 * j < want)
-				word[j] = READ(j);
-		/* all in one round trip of the bus */
+		/* in the same round trip of the bus as the slots */
 		if (ask)
 			said = ask_host(g, sv);
-		/*
-		 * Two reads are under way while the leader waits for work, half
-		 * a round trip apart: what comes is seen so much earlier.
-		 */
-		if (!sv.run && want == FEW) {
-			if (first)
-				while (gpu_cycles() - begun < half_trip)
-					spin();
-			second = READ(0);
-			second_n = n;
+		if (wait) {
+			uint64_t i = sv.first + (n + slot) * sv.stride;
+
+			word[0] = await_slot(
+				sq + (i & mask) * AIRUNNER_SQE_WORDS + w,
+				airunner_lap(i, order));
+		} else {
+#pragma unroll
+			for (uint32_t j = 0; j < BATCH / 4; j++)
+				if (4 * j < want)
+					word[j] = READ(j);
 		}
 		end = __shfl_sync(~0u, end, 0);
 		if (sv.first + n * sv.stride >= end) {
@@ -378,8 +394,6 @@ __device__ void fetch_loop(const world &g, const service sv)
 			if (reason || got != 4 * j)
 				break;
 			s = check_slot(mine, airunner_lap(i, order));
-			if (j == 0 && first && want == FEW)
-				half_trip = (gpu_cycles() - begun) / 2;
 			if (__all_sync(~0u, s.valid && s.unordered && s.ours))
 				streak += 4;
 			else
@@ -444,9 +458,8 @@ __device__ void fetch_loop(const world &g, const service sv)
 			}
 		}
 		want = got == want ? BATCH : FEW;
-		if (got)
-			second_n = ~0u;
 		fresh |= got != 0;
+		idle = wait && !got;
 		if (reason || !ask)
 			continue;
 
@@ -630,7 +643,9 @@ __device__ void publish_loop(const world &g, const service sv)
 		uint32_t k = n + lane;
 		const entry &e = self.ring[k % DEPTH];
 		bool mine = lane < done - n;
-		uint64_t each = (uint32_t)(now - start) / (done - n);
+		uint64_t span = now - start;
+		uint64_t each = span >> 32 ? span / (done - n) :
+					     (uint32_t)span / (done - n);
 		/* what did nothing has nothing to make visible */
 		bool release = __any_sync(~0u, mine && e.plan);
 
