@@ -50,7 +50,7 @@ define CUDA_FATBIN
 	$(NVCC) $(NVCCFLAGS) -fatbin \
 		$(foreach a,$(CUDA_ARCHS),-gencode=arch=compute_$(a),code=sm_$(a)) \
 		-gencode=arch=compute_$(CUDA_PTX),code=compute_$(CUDA_PTX) \
-		-MMD -MF $(@:.fatbin=.d) -o $@ $<
+		-MMD -MP -MF $(@:.fatbin=.d) -o $@ $<
 endef
 
 $(CUDA_DIR)/fatbin/%.fatbin: ops/%/kernel.cu $(CUDA_DIR)/archs
@@ -69,13 +69,13 @@ $(CUDA_DIR)/body/%.o: ops/worker/resident/body.cu ops/%/kernel.cuh \
 		$(CUDA_DIR)/archs
 	@mkdir -p $(@D)
 	$(NVCC) $(CUDA_RES_FLAGS) -dc -DAIR_NAME=$* \
-		-DAIR_HEADER='"ops/$*/kernel.cuh"' -MMD -MF $(@:.o=.d) \
+		-DAIR_HEADER='"ops/$*/kernel.cuh"' -MMD -MP -MF $(@:.o=.d) \
 		-o $@ $<
 
 $(CUDA_DIR)/body/resident.o: ops/worker/resident/resident.cu \
 		$(CUDA_DIR)/archs
 	@mkdir -p $(@D)
-	$(NVCC) $(CUDA_RES_FLAGS) -dc -MMD -MF $(@:.o=.d) -o $@ $<
+	$(NVCC) $(CUDA_RES_FLAGS) -dc -MMD -MP -MF $(@:.o=.d) -o $@ $<
 
 $(CUDA_DIR)/fatbin/resident.fatbin: $(CUDA_DIR)/body/resident.o \
 		$(CUDA_BODIES:%=$(CUDA_DIR)/body/%.o)
