@@ -147,7 +147,8 @@ __device__ __forceinline__ air_vec<T, N> air_load_vec(const T *p)
 }
 
 /*
- * Stores that the second-level cache gives up first: a tenth of the memory's
+ * Stores to global memory (nothing else: the instruction is of that address
+ * space) that the second-level cache gives up first: a tenth of the memory's
  * speed, where results are larger than the cache.
  */
 template <class T, int N>
@@ -226,6 +227,13 @@ struct air_sum {
 	}
 };
 
+struct air_sum2 {
+	__device__ __forceinline__ float2 operator()(float2 a, float2 b) const
+	{
+		return { a.x + b.x, a.y + b.y };
+	}
+};
+
 /* NaN wins, as in NumPy: fmaxf() would drop it. */
 struct air_max {
 	static constexpr float identity = -INFINITY;
@@ -266,12 +274,22 @@ __device__ __forceinline__ float air_vec_max(const air_vec<T, V> &v)
 AIR_VEC_MAX_PAIRS(__half, __half2)
 AIR_VEC_MAX_PAIRS(__nv_bfloat16, __nv_bfloat162)
 
+template <class T> __device__ __forceinline__ T air_shuffle(T x, uint32_t o)
+{
+	return __shfl_xor_sync(0xffffffffu, x, o);
+}
+
+__device__ __forceinline__ float2 air_shuffle(float2 x, uint32_t o)
+{
+	return { air_shuffle(x.x, o), air_shuffle(x.y, o) };
+}
+
 /* Over groups of @width neighbouring lanes (a power of two, at most 32). */
 template <class OP, class T>
 __device__ __forceinline__ T air_reduce_lanes(T x, OP op, uint32_t width = 32)
 {
 	for (uint32_t o = width / 2; o > 0; o /= 2)
-		x = op(x, __shfl_xor_sync(0xffffffffu, x, o));
+		x = op(x, air_shuffle(x, o));
 	return x;
 }
 

@@ -156,6 +156,13 @@ air_mma_fetch(P &p, uint64_t row, uint64_t limit, uint64_t k)
 	return v;
 }
 
+/* air_store_vec() is for global memory only. */
+template <class T>
+__device__ __forceinline__ void air_mma_put(T *shared, const air_vec<T, 8> &v)
+{
+	*(air_vec<T, 8> *)shared = v;
+}
+
 /* Which vector of a tile of @rows thread number @i carries. */
 __device__ __forceinline__ void air_mma_place(bool along, uint32_t i,
 					      uint32_t rows, uint32_t *r,
@@ -217,7 +224,7 @@ __device__ __forceinline__ void air_tile_mma(P &p, const air_part &part)
 				air_mma_place(p.a_rows, part.thread +
 						      i * AIR_TILE_THREADS,
 					      BM, &r, &k);
-				air_store_vec(a + r * AIR_MMA_PITCH + k, va[i]);
+				air_mma_put(a + r * AIR_MMA_PITCH + k, va[i]);
 			}
 #pragma unroll
 			for (int i = 0; i < VB; i++) {
@@ -226,7 +233,7 @@ __device__ __forceinline__ void air_tile_mma(P &p, const air_part &part)
 				air_mma_place(p.b_columns, part.thread +
 						      i * AIR_TILE_THREADS,
 					      BN, &r, &k);
-				air_store_vec(b + r * AIR_MMA_PITCH + k, vb[i]);
+				air_mma_put(b + r * AIR_MMA_PITCH + k, vb[i]);
 			}
 		};
 

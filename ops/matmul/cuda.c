@@ -11,7 +11,7 @@ AIR_CUDA_FATBIN_DECLARE(matmul);
 #define THREADS 256
 #define MAX_GRID 0x7fffffffu
 /* Products smaller than this are not worth a library's large tiles. */
-#define SMALL_MACS (1ull << 21)
+#define SMALL_MACS (1ull << 18)
 /* Of y, as a library's kernels have them. */
 #define TILE_M 128
 #define TILE_N 256
