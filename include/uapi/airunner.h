@@ -248,7 +248,8 @@ enum airunner_opcode {
 #define AIRUNNER_OFFSET_MASK	((1ULL << AIRUNNER_OFFSET_BITS) - 1)
 #define AIRUNNER_HANDLE_REGION	0
 #define AIRUNNER_HANDLE_NONE	0xffff
-#define AIRUNNER_REF_NONE	((__u64)AIRUNNER_HANDLE_NONE << AIRUNNER_OFFSET_BITS)
+#define AIRUNNER_REF_NONE \
+	((__u64)AIRUNNER_HANDLE_NONE << AIRUNNER_OFFSET_BITS)
 
 AIRUNNER_FN __u64 airunner_ref(__u32 handle, __u64 offset)
 {
@@ -499,7 +500,7 @@ AIRUNNER_ASSERT(sizeof(struct airunner_desc_record) == 1024, "record");
 #define AIRUNNER_FUNCTION_NAME	512
 #define AIRUNNER_MAX_LAUNCH	8192
 
-/** struct airunner_param - a kernel parameter: where it lies in the arguments */
+/** struct airunner_param - where a kernel parameter lies in the arguments */
 struct airunner_param {
 	__u32 offset;
 	__u32 size;

@@ -7,7 +7,7 @@
 
 #define AIR_TRANSPOSE_THREADS 256
 
-/* Lines and columns of a tile: lines of 256 bytes, 128 if elements are bytes. */
+/* Lines and columns of a tile: lines of 256 bytes, of 128 for 1-byte types. */
 #define AIR_TRANSPOSE_TILE(size) ((size) == 1 ? 128 : 256 / (size))
 
 /**

@@ -7,9 +7,9 @@
 #include "ops/embedding/params.h"
 
 template <class T>
-__device__ __forceinline__ void air_embedding_body(const air_embedding_params &p,
-						   const air_operands &ops,
-						   const air_part &part)
+__device__ __forceinline__ void
+air_embedding_body(const air_embedding_params &p, const air_operands &ops,
+		   const air_part &part)
 {
 	constexpr int V = 16 / sizeof(T);
 	uint64_t total = p.items * p.units;

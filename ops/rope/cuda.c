@@ -13,7 +13,7 @@ AIR_CUDA_FATBIN_DECLARE(rope);
 #define THREADS 256
 #define MAX_GRID 0x7fffffffu
 
-/* Strides of the positions along the rows' dimensions (y's without the last). */
+/* Strides of the positions along the rows' dimensions (y's but the last). */
 static void position_strides(const struct airunner_desc *d, int64_t stride[])
 {
 	const struct airunner_tensor *pos = &d->tensor[AIR_ROPE_POSITIONS];

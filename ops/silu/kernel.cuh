@@ -8,7 +8,7 @@ template <class T> struct air_silu : air_ew_unary<T> {
 	static __device__ __forceinline__ float number(
 		const air_ew_params &p, float x, float)
 	{
-		/* 16-bit types reach the memory's speed only without division */
+		/* 16-bit types reach memory speed only without division */
 		if constexpr (sizeof(T) == 2)
 			return x * air_sigmoid_short(x);
 		return x / (1.0f + expf(-x));

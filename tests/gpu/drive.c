@@ -130,7 +130,7 @@ void drive_open(struct drive *d, const char *plugin, const char *executor)
 		open_ring(d);
 }
 
-/* ------------------------------------------------------------------ the ring */
+/* ----------------------------------------------------------------- the ring */
 
 static void fail(const char *what)
 {

@@ -72,8 +72,9 @@ void drive_recall(struct drive *d);
 bool drive_attach(struct drive *d);
 
 /*
- * Start @n times the same work (through the ring, if the executor drains one), wait for all (at most 20 seconds, then the
- * process ends with a sentence), and return the first status that is not
+ * Start @n times the same work (through the ring, if the executor drains
+ * one), wait for all (at most 20 seconds, then the process ends with a
+ * sentence), and return the first status that is not
  * AIR_OK. @work needs plan or launch, and addr.
  */
 air_status drive_run(struct drive *d, struct air_work *work, unsigned int n);

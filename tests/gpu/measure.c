@@ -274,9 +274,8 @@ static void rows(void)
 		for (size_t k = 0; k < 2; k++)
 			for (int64_t length = 128; length <= 131072;
 			     length *= 2) {
-				int64_t n = (int64_t)(LARGE / 2 /
-						      air_elem_size(dtypes[k])) /
-					    length;
+				int64_t size = air_elem_size(dtypes[k]);
+				int64_t n = LARGE / 2 / size / length;
 				struct row r = { .target = 0.90 };
 				struct airunner_desc d;
 
@@ -309,8 +308,10 @@ static void sizes(void)
 					row_op(&d, &r, op[o], dtypes[k],
 					       n / 1024, 1024);
 				} else {
-					d.n_tensors = op[o] == AIR_OP_add ? 3 : 2;
-					for (uint32_t i = 0; i < d.n_tensors; i++)
+					uint32_t t = 2 + (op[o] == AIR_OP_add);
+
+					d.n_tensors = t;
+					for (uint32_t i = 0; i < t; i++)
 						tensor(&d.tensor[i], dtypes[k],
 						       1, n, 0);
 					snprintf(r.torch, sizeof(r.torch),

@@ -72,7 +72,7 @@ static double since(uint64_t begin)
 	return (double)(drive_now() - begin) * 1e-3;
 }
 
-/* ------------------------------------------------------------------ the ring */
+/* ----------------------------------------------------------------- the ring */
 
 static struct {
 	struct air_plan plan;
@@ -336,7 +336,8 @@ static void peers(void)
 	CUfunction fn;
 	CUstream s;
 
-	if (drive_cuda.stream_create(&s, 1) || drive_cuda.module_load(&mod, ptx) ||
+	if (drive_cuda.stream_create(&s, 1) ||
+	    drive_cuda.module_load(&mod, ptx) ||
 	    drive_cuda.module_function(&fn, mod, "vadd")) {
 		puts("no peers: the PTX does not load");
 		return;
@@ -387,7 +388,9 @@ static void peers(void)
 
 int main(int argc, char **argv)
 {
-	struct air_sqe nop = { { airunner_sqe_head(AIRUNNER_OP_NOP, 0, 0, 0) } };
+	struct air_sqe nop = {
+		{ airunner_sqe_head(AIRUNNER_OP_NOP, 0, 0, 0) }
+	};
 	struct air_sqe sqe, apart[64];
 	uint32_t va, sm;
 	void *lib;

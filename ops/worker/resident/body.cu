@@ -13,7 +13,7 @@
 		const air_operands mine = *ops;                         \
 		const air_part part = { block, blocks, threadIdx.x,     \
 					AIR_RES_WORKERS, shared };      \
-                                                                        \
+\
 		air_body<AIR_OP_##name>::run(plan->variant,             \
 					     plan->params, mine, part); \
 	}

@@ -84,7 +84,7 @@ void air_resident_set_services(const struct air_worker_services *s)
 	services = s;
 }
 
-/* ------------------------------------------------------------ open and close */
+/* ----------------------------------------------------------- open and close */
 
 static void make_way(void *arg)
 {

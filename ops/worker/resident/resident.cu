@@ -30,7 +30,7 @@
 #include "ops/worker/resident/resident.h"
 
 #define DEPTH		32	/* entries in a block's ring; a power of two */
-#define FEW		4	/* slots the fetching warp reads while it waits */
+#define FEW		4	/* slots the fetching warp polls */
 #define BATCH		16	/* ... and once there were that many */
 #define CACHED_PLANS	8	/* descriptors kept in shared memory */
 #define CACHED_BUFFERS	32	/* buffers, likewise: the lowest handles */
@@ -41,7 +41,7 @@
 /* Why serve() came back, beyond enum air_res_reason. */
 enum { SERVED_COUNT = 16, SERVED_RUN = 17, SERVED_END = 18 };
 
-/* ------------------------------------------------------------------- a block */
+/* ------------------------------------------------------------------ a block */
 
 /* struct entry.how */
 #define SHARED	1	/* the helpers take part */
@@ -144,7 +144,8 @@ __device__ void find_plans(fetched_slot &s, bool wanted)
 		uint32_t id = __shfl_sync(~0u, s.id, __ffs(missing) - 1);
 		uint32_t at = id % CACHED_PLANS;
 		bool mine = wanted && s.id == id;
-		bool kept = lane == 0 && (int32_t)(c.used[at] - self.executed) > 0;
+		bool kept = lane == 0 &&
+			    (int32_t)(c.used[at] - self.executed) > 0;
 		uint64_t home = load_gpu((const uint64_t *)self.channel.plans +
 					 id);
 
@@ -154,7 +155,8 @@ __device__ void find_plans(fetched_slot &s, bool wanted)
 			const uint64_t *from = (const uint64_t *)home;
 
 #pragma unroll 4
-			for (uint32_t k = lane; k < sizeof(*c.plan) / 8; k += 32)
+			for (uint32_t k = lane; k < sizeof(*c.plan) / 8;
+			     k += 32)
 				to[k] = load_gpu(from + k);
 			if (lane == 0) {
 				c.id[at] = id;
@@ -442,7 +444,8 @@ __device__ void fetch_loop(const world &g, const service sv)
 
 				if (sv.run) {
 					if (lane == 0)
-						atomicMin(&sv.run->end, (ull)at);
+						atomicMin(&sv.run->end,
+							  (ull)at);
 					reason = SERVED_END;
 				} else if (!(ours >> (here * 8) & 1)) {
 					reason = AIR_RES_FOREIGN;
@@ -680,7 +683,7 @@ __device__ void publish_loop(const world &g, const service sv)
 		self.busy += busy;
 }
 
-/* ------------------------------------------------------------------- serving */
+/* ------------------------------------------------------------------ serving */
 
 /* By all threads, before a channel is served: what is kept of it at hand. */
 __device__ void begin_channel(void)
@@ -703,7 +706,8 @@ __device__ __noinline__ uint64_t serve(const world &g, const service &sv,
 {
 	__syncthreads();
 	if (threadIdx.x == 0) {
-		self.fetched = self.executed = self.published = self.halted = self.reason = 0;
+		self.fetched = self.executed = self.published = 0;
+		self.halted = self.reason = 0;
 	}
 	if (threadIdx.x < CACHED_PLANS)
 		self.cache.used[threadIdx.x] = 0;
@@ -787,7 +791,7 @@ __device__ bool may_end(const world &g, uint64_t since)
 }
 
 /*
- * Thread 0: wait for a ring. False: the kernel ends. self.word[0] and [1] are the
+ * Thread 0: wait for a ring. False: the kernel ends. self.word[0], [1] are the
  * channel's place and the index to begin at.
  */
 __device__ bool await_ring(const world &g, uint32_t me, uint32_t tag)
@@ -873,8 +877,9 @@ __device__ void lead(const world &g, void *shared, uint32_t me)
 			self.word[3] = await_ring(g, me, tag);
 			self.busy = 0;
 			if (self.word[3])
-				self.channel = ((const air_res_channel *)
-						     g.p.channels)[self.word[0]];
+				self.channel =
+					((const air_res_channel *)g.p.channels)
+						[self.word[0]];
 		}
 		__syncthreads();
 		if (!self.word[3])
@@ -885,7 +890,7 @@ __device__ void lead(const world &g, void *shared, uint32_t me)
 	}
 }
 
-/* ------------------------------------------------------------------- helping */
+/* ------------------------------------------------------------------ helping */
 
 /* Thread 0: wait for a job that has a share for helper @rank. */
 __device__ void await_job(const world &g, uint32_t rank,
@@ -937,14 +942,16 @@ __device__ void help(const world &g, void *shared)
 			else
 				await_job(g, rank, &seen);
 			if (self.job.kind == AIR_RES_RUN)
-				self.channel = ((const air_res_channel *)
-						     g.p.channels)[self.job.channel];
+				self.channel =
+					((const air_res_channel *)g.p.channels)
+						[self.job.channel];
 		}
 		__syncthreads();
 		if (self.job.kind == AIR_RES_QUIT)
 			return;
 		if (self.job.kind == AIR_RES_RUN) {
-			service sv = { self.job.first + rank + 1, self.job.blocks,
+			service sv = { self.job.first + rank + 1,
+				       self.job.blocks,
 				       ~0ull, g.job, NULL, 0 };
 
 			begin_channel();

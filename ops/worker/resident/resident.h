@@ -32,7 +32,7 @@
 #define AIR_RES_LEADERS		8	/* rings that can be attached at once */
 #define AIR_RES_WORKERS		256	/* threads that run operators */
 #define AIR_RES_THREADS		(AIR_RES_WORKERS + 64)
-/* Operators' scratch in shared memory: what conv2d's and matmul's tiles want. */
+/* Operators' scratch in shared memory: what conv2d and matmul tiles want. */
 #define AIR_RES_SHARED		20480
 #define AIR_RES_MAX_BLOCKS	1024
 
