@@ -30,7 +30,7 @@ AIR_LIBS ?= -luring
 
 .PHONY: unit-tests stress-tests fuzz-tests guest-tests
 unit-tests: $(UNIT_BIN)
-stress-tests: $(STRESS_BIN)
+stress-tests: $(STRESS_BIN) $(B)/airunnerd
 fuzz-tests: $(FUZZ_BIN)
 guest-tests: $(GUEST_RAW_BIN) $(GUEST_LIB_BIN)
 
