@@ -55,6 +55,16 @@ air_ew_apply(const air_ew_params &p, typename F::in0 a, typename F::in0 b)
 		return F::apply(p, a, b);
 }
 
+template <class T, int V>
+__device__ __forceinline__ void air_ew_store(const air_ew_params &p, T *y,
+					     const air_vec<T, V> &v)
+{
+	if (p.stream)
+		air_store_vec(y, v);
+	else
+		*(air_vec<T, V> *)y = v;
+}
+
 template <class F, int V>
 __device__ __forceinline__ void
 air_ew_vector(const air_ew_params &p, const air_vec<typename F::in0, V> &a,
@@ -67,14 +77,14 @@ air_ew_vector(const air_ew_params &p, const air_vec<typename F::in0, V> &a,
 		for (int k = 0; k < V; k++)
 			r[k] = F::number(p, air_float(a.v[k]),
 					 air_float(b.v[k]));
-		air_store_vec(y, air_vec_from<typename F::out, V>(r));
+		air_ew_store(p, y, air_vec_from<typename F::out, V>(r));
 	} else {
 		air_vec<typename F::out, V> r;
 
 #pragma unroll
 		for (int k = 0; k < V; k++)
 			r.v[k] = F::apply(p, a.v[k], b.v[k]);
-		air_store_vec(y, r);
+		air_ew_store(p, y, r);
 	}
 }
 

@@ -33,6 +33,7 @@ enum air_ew_mode {
  * @div: division by it; modes other than AIR_EW_STRIDED_64
  * @stride: elements, by operand and dimension
  * @scalar: the operator's
+ * @stream: the result is too large to be found in the cache later
  */
 struct air_ew_params {
 	uint64_t n;
@@ -44,6 +45,8 @@ struct air_ew_params {
 	struct air_div div[AIRUNNER_MAX_DIMS];
 	int64_t stride[AIR_EW_OPERANDS][AIRUNNER_MAX_DIMS];
 	float scalar[2];
+	uint32_t stream;
+	uint32_t resv;
 };
 
 #endif /* AIR_CUDA_ELEMENTWISE_H */

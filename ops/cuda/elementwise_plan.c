@@ -9,6 +9,8 @@
 
 #define THREADS 256
 #define MAX_GRID 0x7fffffffu
+/* Results up to here stay in the cache of a large GPU beside what is read. */
+#define CACHED_BYTES (20ull << 20)
 
 /* Divisions of numbers below 2^31 only (struct air_div). */
 #define MAX_UNITS_32 0x7fffffffu
@@ -95,6 +97,7 @@ air_status air_ew_plan(const struct airunner_desc *d,
 		memcpy(p->scalar, scalar, sizeof(p->scalar));
 	if (dims.count == 0)
 		return AIR_OK;
+	p->stream = dims.count * air_elem_size(t[0]->dtype) > CACHED_BYTES;
 
 	if (is_flat(&dims, operands)) {
 		p->mode = AIR_EW_FLAT;

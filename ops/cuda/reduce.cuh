@@ -202,10 +202,18 @@ template <class R, int V>
 __device__ __forceinline__ typename R::acc
 air_reduce_vector(typename R::acc s, const air_vec<typename R::in, V> &v)
 {
+	typename R::acc t[V];
+
 #pragma unroll
 	for (int k = 0; k < V; k++)
-		s = R::combine(s, R::load(v.v[k]));
-	return s;
+		t[k] = R::load(v.v[k]);
+	/* a tree: one after the other they would wait for each other */
+#pragma unroll
+	for (int n = V / 2; n > 0; n /= 2)
+#pragma unroll
+		for (int k = 0; k < n; k++)
+			t[k] = R::combine(t[k], t[k + n]);
+	return R::combine(s, t[0]);
 }
 
 /*
@@ -281,8 +289,8 @@ air_reduce_rows_long(const air_reduce_params &p, const air_operands &ops,
 		     const air_part &part)
 {
 	using in = typename R::in;
-	/* bytes are summed in 8 times the room */
-	constexpr int V = 16 / sizeof(in), U = sizeof(in) == 1 ? 4 : 8;
+	/* small elements are summed in a multiple of the room */
+	constexpr int V = 16 / sizeof(in), U = sizeof(in) <= 2 ? 4 : 8;
 	uint32_t teams = part.threads / p.lanes;
 	uint32_t lane = p.lanes > 32 ? part.thread :
 				       part.thread & (p.lanes - 1);
@@ -299,7 +307,20 @@ air_reduce_rows_long(const air_reduce_params &p, const air_operands &ops,
 		air_reduce_job_init(job, p, ops, base + mine, &begin);
 		job.x += begin;
 		n = job.n / V;
-		for (uint64_t i = lane; i < n; i += (uint64_t)p.lanes * U) {
+		uint64_t i = lane;
+
+		for (; i + (U - 1) * p.lanes < n; i += (uint64_t)p.lanes * U) {
+			air_vec<in, V> v[U];
+
+#pragma unroll
+			for (int u = 0; u < U; u++)
+				v[u] = air_load_vec<in, V>(
+					job.x + (i + u * p.lanes) * V);
+#pragma unroll
+			for (int u = 0; u < U; u++)
+				s = air_reduce_vector<R, V>(s, v[u]);
+		}
+		if (i < n) {
 			air_vec<in, V> v[U];
 
 #pragma unroll
@@ -505,20 +526,39 @@ __device__ __forceinline__ void air_reduce_finish(const air_reduce_params &p,
 	}
 }
 
-#define AIR_REDUCE_KERNEL(name, how, R)                                      \
-	extern "C" __global__ void __launch_bounds__(256, 3)                 \
-		name##_##how(const __grid_constant__ air_reduce_params p,    \
+#define AIR_REDUCE_KERNEL(name, suffix, how, R, blocks)                      \
+	extern "C" __global__ void __launch_bounds__(256, blocks)            \
+		name##_##suffix(const __grid_constant__ air_reduce_params p, \
+				const __grid_constant__ air_operands ops)    \
+	{                                                                    \
+		__shared__ uint64_t shared[AIR_SHARED_MIN / 8];              \
+		air_reduce_body<R>(how, p, ops, air_part_launched(shared));  \
+	}
+
+/* Rows that a thread has a few vectors of: many threads hide the latency. */
+#define AIR_REDUCE_SHORT_KERNEL(name, R)                                     \
+	extern "C" __global__ void __launch_bounds__(256, 5)                 \
+		name##_SHORT(const __grid_constant__ air_reduce_params p,    \
 			     const __grid_constant__ air_operands ops)       \
 	{                                                                    \
 		__shared__ uint64_t shared[AIR_SHARED_MIN / 8];              \
-		air_reduce_body<R>(AIR_REDUCE_##how, p, ops,                 \
-				   air_part_launched(shared));               \
+		air_part part = air_part_launched(shared);                   \
+                                                                             \
+		if (ops.addr[1] % 16)                                        \
+			air_reduce_rows_any<R>(p, ops, part);                \
+		else if (p.hold == 1)                                        \
+			air_reduce_rows_short<R, 1>(p, ops, part);           \
+		else if (p.hold == 2)                                        \
+			air_reduce_rows_short<R, 2>(p, ops, part);           \
+		else                                                         \
+			air_reduce_rows_short<R, 4>(p, ops, part);           \
 	}
 
 /* R must be a name without commas. */
 #define AIR_REDUCE_KERNELS(name, R)                                          \
-	AIR_REDUCE_KERNEL(name, ROWS, R)                                     \
-	AIR_REDUCE_KERNEL(name, COLUMNS, R)                                  \
+	AIR_REDUCE_SHORT_KERNEL(name, R)                                     \
+	AIR_REDUCE_KERNEL(name, ROWS, AIR_REDUCE_ROWS, R, 3)                 \
+	AIR_REDUCE_KERNEL(name, COLUMNS, AIR_REDUCE_COLUMNS, R, 3)           \
 	extern "C" __global__ void __launch_bounds__(256)                    \
 		name##_FINISH(const __grid_constant__ air_reduce_params p,   \
 			      const __grid_constant__ air_operands ops)      \

@@ -133,11 +133,16 @@ static void plan_rows(struct air_reduce_params *p, uint32_t width,
 	p->lanes = pow2_at_least((accesses + hold - 1) / hold);
 	if (p->lanes > 32 && (dev->block || p->lanes > most))
 		p->lanes = most;
+	/* the more a thread has of a 16-bit row the better, if all have some */
+	while (width == 8 && !dev->block && p->lanes > 32 &&
+	       p->outer * p->lanes / 2 >= fill)
+		p->lanes /= 2;
 	*block = p->lanes > 32 ? p->lanes : ROW_BLOCK;
 	split(p, p->lanes > 32 ? p->outer : ~0ull, width, dev, scratch);
 	teams = *block / p->lanes;
 	jobs = p->outer * p->split;
-	if (p->vector && p->lanes <= 32 && hold <= 4 && p->kept.n == 1) {
+	if (p->vector && hold <= 4 && p->lanes <= 32 &&
+	    accesses <= p->lanes * hold && p->kept.n == 1) {
 		p->hold = hold;
 		/* rows a team has at once: air_reduce_rows_short() */
 		teams *= 4 / hold;
@@ -206,7 +211,7 @@ air_status air_reduce_plan(const struct airunner_desc *d,
 	if (variant)
 		plan->variant = variant + columns;
 	snprintf(plan->name[0], sizeof(plan->name[0]), "%s_%s", kernel,
-		 columns ? "COLUMNS" : "ROWS");
+		 columns ? "COLUMNS" : p->hold ? "SHORT" : "ROWS");
 	plan->step[plan->n_steps++] = (struct air_cuda_step){
 		.kernel = plan->name[0],
 		.grid = { blocks < MAX_GRID ? (uint32_t)blocks : MAX_GRID, 1,

@@ -87,7 +87,7 @@ struct air_row_team {
 		 * Two slots in turns: a block is past the barrier of the next
 		 * reduction before anybody writes the slot of this one again.
 		 */
-		float *slot = (float *)part.shared + 64 + (turn++ & 1);
+		float *slot = (float *)part.shared + 64 + 2 * (turn++ & 1);
 
 		if (part.thread == 0)
 			*slot = x;
@@ -96,6 +96,39 @@ struct air_row_team {
 		for (uint32_t r = 0; r < cluster; r++)
 			x = op(x, air_cluster_read(slot, r));
 		return x;
+	}
+
+	__device__ __forceinline__ float2 sums_of_cluster(float2 z)
+	{
+		float *slot = (float *)part.shared + 64 + 2 * (turn++ & 1);
+
+		if (part.thread == 0) {
+			slot[0] = z.x;
+			slot[1] = z.y;
+		}
+		air_cluster_sync();
+		z = float2();
+		for (uint32_t r = 0; r < cluster; r++) {
+			z.x += air_cluster_read(slot, r);
+			z.y += air_cluster_read(slot + 1, r);
+		}
+		return z;
+	}
+
+	/* Sums of two numbers, for the time of one. */
+	__device__ __forceinline__ float sums(float x, float y, float *other)
+	{
+		float2 z = { x, y };
+
+		if (lanes <= 32) {
+			z = air_reduce_lanes(z, air_sum2(), lanes);
+		} else {
+			z = air_reduce_block(part, z, air_sum2(), float2());
+			if (cluster > 1)
+				z = sums_of_cluster(z);
+		}
+		*other = z.y;
+		return z.x;
 	}
 };
 
@@ -171,12 +204,13 @@ template <class T, int V, int N, bool MORE = false> struct air_row_held {
 	uint32_t first;		/* this thread's first access */
 	uint32_t width;		/* from one of its accesses to the next */
 	uint32_t end;		/* where they end */
+	const T *x;
 	vec v[N];
 	vec *more;
 
 	__device__ __forceinline__ air_row_held(const air_row_params &p,
-						air_row_team &t, const T *x)
-		: team(t)
+						air_row_team &t, const T *row)
+		: team(t), x(row)
 	{
 		first = t.first();
 		width = t.width();
@@ -238,7 +272,30 @@ template <class T, int V, int N, bool MORE = false> struct air_row_held {
 		return team.reduce(s, air_sum());
 	}
 
-	/* The same, and f's results take the place of the elements. */
+	/* Some element of the row, the same one for all of the team. */
+	__device__ __forceinline__ float pivot(void)
+	{
+		return air_float(*x);
+	}
+
+	/* Sums of the differences to @pivot, and of their squares. */
+	__device__ __forceinline__ float moments(float pivot, float *squares)
+	{
+		float s = 0.0f, q = 0.0f;
+
+		each([&](const vec &x) {
+#pragma unroll
+			for (int i = 0; i < V; i++) {
+				float d = air_float(x.v[i]) - pivot;
+
+				s += d;
+				q = fmaf(d, d, q);
+			}
+		});
+		return team.sums(s, q, squares);
+	}
+
+	/* The same as sum(), and f's results take the elements' places. */
 	template <class F> __device__ __forceinline__ float replace(F f)
 	{
 		float s = 0.0f;
@@ -319,6 +376,22 @@ template <class T> struct air_row_loop {
 
 		each([&](float v) { s += f(v); });
 		return team.reduce(s, air_sum());
+	}
+
+	__device__ __forceinline__ float pivot(void)
+	{
+		return air_float(*x);
+	}
+
+	__device__ __forceinline__ float moments(float pivot, float *squares)
+	{
+		float s = 0.0f, q = 0.0f;
+
+		each([&](float v) {
+			s += v - pivot;
+			q = fmaf(v - pivot, v - pivot, q);
+		});
+		return team.sums(s, q, squares);
 	}
 
 	__device__ __forceinline__ float max(void)

@@ -15,12 +15,20 @@ template <class T> struct air_layer_norm {
 	static __device__ __forceinline__ stats measure(ROW &row,
 							const air_row_params &p)
 	{
-		float n = (float)p.length;
-		float mean = row.sum([](float v) { return v; }) / n;
-		/* from the differences: a large mean does not spoil it */
-		float variance = row.sum([=](float v) {
-			return (v - mean) * (v - mean);
-		}) / n;
+		float n = (float)p.length, pivot = row.pivot(), squares;
+		float mean = row.moments(pivot, &squares) / n;
+		float variance = squares / n - mean * mean;
+
+		mean += pivot;
+		/*
+		 * A pivot far from the mean, or NaN: digits are lost. From the
+		 * differences then, which a large mean does not spoil. Whole
+		 * warps: rows of a warp shuffle together.
+		 */
+		if (__any_sync(~0u, !(variance * n * 64.0f > squares)))
+			variance = row.sum([=](float v) {
+				return (v - mean) * (v - mean);
+			}) / n;
 
 		return { mean, 1.0f / sqrtf(variance + p.epsilon) };
 	}
