@@ -136,6 +136,7 @@ static bool air_channel_stop(struct air_channel *ch)
 	queue = air_queue_lock(ch);
 	air_turn_remove(ch);
 	ch->rung = false;
+	ch->watch = false;
 	if (ch->announced)
 		air_queue_tell(ch, AIR_TELL_RESET);
 	spin_unlock(&queue->lock);
@@ -495,6 +496,15 @@ out:
 	return ret;
 }
 
+/* Its worker, or the one that it will have, is to watch for completions. */
+static void air_channel_watch(struct air_channel *ch)
+{
+	if (ch->announced)
+		air_queue_tell(ch, AIR_TELL_WATCH);
+	else
+		ch->watch = true;
+}
+
 /*
  * air_channel_doorbell() - DOORBELL: the hot path
  *
@@ -524,8 +534,8 @@ int air_channel_doorbell(struct air_file *file, u32 id, u32 flags)
 		ch->doorbells++;
 		if (!test_bit(AIR_CH_ENDING, &ch->flags)) {
 			air_turn_request(ch);
-			if (flags & AIRUNNER_BELL_WATCH && ch->announced)
-				air_queue_tell(ch, AIR_TELL_WATCH);
+			if (flags & AIRUNNER_BELL_WATCH)
+				air_channel_watch(ch);
 		}
 		spin_unlock(&queue->lock);
 	}

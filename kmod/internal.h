@@ -294,6 +294,7 @@ enum {
  * @weight: share within the class
  * @turn: where it stands with the arbiter
  * @rung: asked for a turn while it could not be queued
+ * @watch: asked for its completions to be watched before there was a worker
  * @announced: the worker has been told of it, and holds it
  * @moving: asked back from its worker, to be given to another
  * @tell: AIR_TELL_* not told yet
@@ -342,6 +343,7 @@ struct air_channel {
 	u16 weight;
 	enum air_turn turn;
 	bool rung;
+	bool watch;
 	bool announced;
 	bool moving;
 	unsigned int tell;

@@ -240,11 +240,11 @@ static void air_worker_bury(struct air_channel *ch, u32 worker_id, bool died)
 		ret = air_ring_sleep(ch);
 		mutex_unlock(&ch->mem);
 	}
-	if (died) {
+	if (died)
 		air_log("channel %u: worker %u died, answered=%d\n", ch->id,
 			worker_id, max(ret, 0));
-		air_channel_completed(ch);
-	}
+	/* Whoever sleeps sees the answers, or asks the next one to watch. */
+	air_channel_completed(ch);
 	air_buffers_worker_gone(ch);
 
 	mutex_lock(&air_control);
@@ -469,6 +469,10 @@ static void air_event_tell(struct air_channel *ch,
 		if (ch->rung) {
 			ch->rung = false;
 			air_turn_request(ch);
+		}
+		if (ch->watch) {
+			ch->watch = false;
+			air_queue_tell(ch, AIR_TELL_WATCH);
 		}
 		break;
 	case AIR_TELL_RESET:

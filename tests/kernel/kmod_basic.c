@@ -181,6 +181,41 @@ static void any_start_order(void)
 	expect_no_event(w.fd);
 }
 
+/* A client that is about to sleep has its completions watched. */
+static void watch(void)
+{
+	struct airunner_doorbell bell = {
+		.size = sizeof(bell), .flags = AIRUNNER_BELL_WATCH,
+	};
+	struct region r;
+	struct worker w;
+	int fd = device_open();
+
+	channel_make(fd, &r);
+	bell.channel_id = r.id;
+	/* Asked before there is anybody to ask. */
+	check(!ioctl(fd, AIRUNNER_IOC_DOORBELL, &bell));
+	attach(&w);
+	expect_event(w.fd, AIRUNNER_EV_CHANNEL_NEW, r.id);
+	expect_event(w.fd, AIRUNNER_EV_WATCH, r.id);
+	expect_event(w.fd, AIRUNNER_EV_READY, r.id);
+	report(w.fd, r.id, AIRUNNER_REPORT_IDLE, 0);
+	check(!ioctl(fd, AIRUNNER_IOC_DOORBELL, &bell));
+	expect_event(w.fd, AIRUNNER_EV_WATCH, r.id);
+	/* Twice is once. */
+	check(!ioctl(fd, AIRUNNER_IOC_DOORBELL, &bell));
+	check(!ioctl(fd, AIRUNNER_IOC_DOORBELL, &bell));
+	expect_event(w.fd, AIRUNNER_EV_WATCH, r.id);
+	expect_event(w.fd, AIRUNNER_EV_READY, r.id);
+	report(w.fd, r.id, AIRUNNER_REPORT_IDLE, 0);
+	expect_no_event(w.fd);
+	bell.flags = 2;
+	check_errno(ioctl(fd, AIRUNNER_IOC_DOORBELL, &bell), EINVAL);
+	bell.flags = 0;
+	bell.resv = 1;
+	check_errno(ioctl(fd, AIRUNNER_IOC_DOORBELL, &bell), EINVAL);
+}
+
 static void roles(void)
 {
 	struct airunner_event event;
@@ -337,6 +372,7 @@ static const struct test_case cases[] = {
 	{ "build_refused", build_refused },
 	{ "worker_serves", worker_serves },
 	{ "any_start_order", any_start_order },
+	{ "watch", watch },
 	{ "roles", roles },
 	{ "worker_page", worker_page },
 	{ "worker_map_exact", worker_map_exact },

@@ -326,7 +326,8 @@ static void worker_gives_back(void)
 	expect_event(w.fd, AIRUNNER_EV_CHANNEL_NEW, r.id);
 	expect_event(w.fd, AIRUNNER_EV_READY, r.id);
 	check(!detach(w.fd, r.id));
-	check_errno(client_wait(fd, r.id, &seq, 0), ETIME);
+	/* Who sleeps may have to ask the next one for something. */
+	check(!client_wait(fd, r.id, &seq, 0));
 	check_eq(answer_of(&r, 0), -1);
 	expect_no_event(w.fd);
 	attach(&w2);
