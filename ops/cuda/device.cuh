@@ -164,6 +164,33 @@ __device__ __forceinline__ void air_store_vec(T *p, const air_vec<T, N> &x)
 	}
 }
 
+/*
+ * The numbers of a vector. bfloat16 ones are halves of 32-bit registers and
+ * must stay there until they are wanted: taken one by one, the compiler gives
+ * each a register of its own as soon as it is loaded.
+ */
+template <class T, int V>
+__device__ __forceinline__ void air_numbers(const air_vec<T, V> &v, float x[V])
+{
+#pragma unroll
+	for (int i = 0; i < V; i++)
+		x[i] = air_float(v.v[i]);
+}
+
+template <>
+__device__ __forceinline__ void air_numbers(const air_vec<__nv_bfloat16, 8> &v,
+					    float x[8])
+{
+	uint32_t w[4];
+
+	memcpy(w, &v, sizeof(w));
+#pragma unroll
+	for (int i = 0; i < 4; i++) {
+		x[2 * i] = __uint_as_float(w[i] << 16);
+		x[2 * i + 1] = __uint_as_float(w[i] & 0xffff0000u);
+	}
+}
+
 /* Of numbers: 16-bit ones are rounded in pairs, by one instruction. */
 template <class T, int V>
 __device__ __forceinline__ air_vec<T, V> air_vec_from(const float x[V])

@@ -71,12 +71,13 @@ air_ew_vector(const air_ew_params &p, const air_vec<typename F::in0, V> &a,
 	      const air_vec<typename F::in0, V> &b, typename F::out *y)
 {
 	if constexpr (F::numbers) {
-		float r[V];
+		float r[V], z[V];
 
+		air_numbers(a, r);
+		air_numbers(b, z);
 #pragma unroll
 		for (int k = 0; k < V; k++)
-			r[k] = F::number(p, air_float(a.v[k]),
-					 air_float(b.v[k]));
+			r[k] = F::number(p, r[k], z[k]);
 		air_ew_store(p, y, air_vec_from<typename F::out, V>(r));
 	} else {
 		air_vec<typename F::out, V> r;

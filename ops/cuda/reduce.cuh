@@ -204,9 +204,13 @@ air_reduce_vector(typename R::acc s, const air_vec<typename R::in, V> &v)
 {
 	typename R::acc t[V];
 
+	if constexpr (sizeof(typename R::in) == 2) {
+		air_numbers(v, t);
+	} else {
 #pragma unroll
-	for (int k = 0; k < V; k++)
-		t[k] = R::load(v.v[k]);
+		for (int k = 0; k < V; k++)
+			t[k] = R::load(v.v[k]);
+	}
 	/* a tree: one after the other they would wait for each other */
 #pragma unroll
 	for (int n = V / 2; n > 0; n /= 2)
