@@ -148,6 +148,8 @@ bool air_uring_wait(struct air_uring *u, int fd, uint32_t id, uint64_t seq,
 
 #else
 
+#include <stddef.h>
+
 struct air_uring *air_uring_create(void)
 {
 	return NULL;
