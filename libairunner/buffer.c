@@ -119,10 +119,16 @@ static bool all_done(struct air_channel *ch, uint64_t until)
 	return ch->done >= until;
 }
 
-/* Buffers of @from that nothing uses any more, onto @to. */
-static void collect_unused(struct air_channel *ch, struct air_list *to)
+/*
+ * Of what nothing uses any more the drained go to the cache, the released onto
+ * @to. In one hold of both locks, dev->lock and ch->lock: a new worker must
+ * find every buffer that it is to know on one of the channel's lists. True when
+ * the cache got any.
+ */
+static bool collect_unused(struct air_channel *ch, struct air_list *to)
 {
 	struct air_list *pos, *next;
+	bool cached = false;
 
 	air_list_each(pos, next, &ch->limbo) {
 		struct air_buffer *buf =
@@ -130,13 +136,21 @@ static void collect_unused(struct air_channel *ch, struct air_list *to)
 
 		if (!all_done(ch, buf->until))
 			continue;
-		if (buf->state == AIR_BUFFER_RELEASING &&
-		    ch->ops->buffer_released &&
+		if (buf->state == AIR_BUFFER_DRAINING) {
+			buf->state = AIR_BUFFER_CACHED;
+			air_list_remove(pos);
+			air_list_append(&ch->buffers, pos);
+			air_cache_put(&ch->dev->cache, buf);
+			cached = true;
+			continue;
+		}
+		if (ch->ops->buffer_released &&
 		    !ch->ops->buffer_released(ch, buf))
 			continue;
 		air_list_remove(pos);
 		air_list_append(to, pos);
 	}
+	return cached;
 }
 
 static void evict(struct air_device *dev)
@@ -156,29 +170,20 @@ void air_buffer_reap(struct air_channel *ch)
 {
 	struct air_device *dev = ch->dev;
 	struct air_list unused, *pos, *next;
-	bool cached = false;
+	bool cached;
 
 	air_list_init(&unused);
+	pthread_mutex_lock(&dev->lock);
 	pthread_mutex_lock(&ch->lock);
-	collect_unused(ch, &unused);
+	cached = collect_unused(ch, &unused);
 	pthread_mutex_unlock(&ch->lock);
+	pthread_mutex_unlock(&dev->lock);
 
 	air_list_each(pos, next, &unused) {
 		struct air_buffer *buf =
 			air_list_entry(pos, struct air_buffer, node);
 
 		air_list_remove(pos);
-		if (buf->state == AIR_BUFFER_DRAINING) {
-			pthread_mutex_lock(&dev->lock);
-			pthread_mutex_lock(&ch->lock);
-			buf->state = AIR_BUFFER_CACHED;
-			air_list_append(&ch->buffers, &buf->node);
-			air_cache_put(&dev->cache, buf);
-			pthread_mutex_unlock(&ch->lock);
-			pthread_mutex_unlock(&dev->lock);
-			cached = true;
-			continue;
-		}
 		if (ch->ops->buffer_unregister && buf->mapping.addr)
 			ch->ops->buffer_unregister(ch, buf);
 		pthread_mutex_lock(&ch->lock);
