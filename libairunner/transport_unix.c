@@ -149,10 +149,17 @@ static air_status ask_on(struct unix_device *ud, int fd,
 	msg->magic = AIR_WIRE_MAGIC;
 	msg->seq = seq;
 	if (fd < 0 || !send_message(fd, msg, fds, n) ||
-	    !receive_answer(fd, seq, msg))
+	    !receive_answer(fd, seq, msg)) {
+		/*
+		 * An answer that comes late must not be taken for that to the
+		 * next request; and the daemon is to see that it lost us.
+		 */
+		if (fd >= 0)
+			shutdown(fd, SHUT_RDWR);
 		return air_error_set(AIR_WORKER_DIED,
 				     "the daemon behind %s does not answer",
 				     ud->path);
+	}
 	if (msg->status == AIR_OK)
 		return AIR_OK;
 	msg->text[sizeof(msg->text) - 1] = '\0';

@@ -532,6 +532,7 @@ static air_status open_scripted(bool (*answer)(struct air_wire_msg *, int),
 	socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
 				    strlen(name));
 	struct script s = { .answer = answer };
+	struct air_backend_caps caps = { .size = sizeof(caps) };
 	pthread_t thread;
 	air_status status;
 	air_channel *ch;
@@ -546,6 +547,11 @@ static air_status open_scripted(bool (*answer)(struct air_wire_msg *, int),
 	if (status == AIR_OK) {
 		*channel = air_channel_create(dev, NULL, &ch);
 		assert_int_not_equal(*channel, AIR_OK);
+		/* An answer out of step ends the connection: no more of it. */
+		if (*channel == AIR_WORKER_DIED)
+			assert_int_equal(air_backend_caps(dev, AIR_EXEC_CPU,
+							  &caps),
+					 AIR_WORKER_DIED);
 		assert_ok(air_close(dev));
 	}
 	pthread_join(thread, NULL);
@@ -591,6 +597,14 @@ static bool die_at_channel(struct air_wire_msg *msg, int n)
 	return !n;
 }
 
+/* As if it were the answer to an earlier request; the next would be good. */
+static bool out_of_step(struct air_wire_msg *msg, int n)
+{
+	if (n == 1)
+		msg->seq--;
+	return true;
+}
+
 static void test_nonsense(void **state)
 {
 	air_status channel;
@@ -605,6 +619,8 @@ static void test_nonsense(void **state)
 	assert_int_equal(channel, AIR_QUOTA);
 	assert_int_equal(strspn(air_last_error(), "q"), 191);
 	assert_int_equal(open_scripted(die_at_channel, &channel), AIR_OK);
+	assert_int_equal(channel, AIR_WORKER_DIED);
+	assert_int_equal(open_scripted(out_of_step, &channel), AIR_OK);
 	assert_int_equal(channel, AIR_WORKER_DIED);
 }
 
