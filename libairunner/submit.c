@@ -140,16 +140,13 @@ static air_status mend(struct air_channel *ch)
 	air_status status;
 
 	air_channel_answer(ch);
-	if (!ch->ops->revive)
+	/* A channel that no worker can take must not cost the others theirs. */
+	if (!ch->ops->revive || air_load(&ch->broken, RELAXED))
 		return air_channel_ended(ch);
 	status = ch->ops->revive(ch->dev);
 	if (status != AIR_OK)
 		return status;
-	if (air_load(&ch->broken, RELAXED))
-		return air_error_static(
-			AIR_CHANNEL_DEAD,
-			"the channel's rings make no sense any more");
-	return AIR_OK;
+	return air_load(&ch->broken, RELAXED) ? air_channel_ended(ch) : AIR_OK;
 }
 
 air_status air_channel_care(struct air_channel *ch)

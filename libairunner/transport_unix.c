@@ -663,9 +663,14 @@ static air_status each_channel(struct air_device *dev, int fd, channel_fn fn)
 	return status;
 }
 
-/* AIR_PENDING: one is cut, no need to look at the others. */
+/*
+ * AIR_PENDING: one is cut, no need to look at the others. No daemon would help
+ * one that is broken.
+ */
 static air_status is_cut(struct unix_device *ud, int fd, struct air_channel *ch)
 {
+	if (air_load(&ch->broken, RELAXED))
+		return AIR_OK;
 	return air_load(&ch->care, ACQUIRE) & AIR_CARE_CUT ? AIR_PENDING :
 							     AIR_OK;
 }
