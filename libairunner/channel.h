@@ -109,7 +109,7 @@ struct air_channel {
 	/* One thread at a time acts as the dead worker, or replays. */
 	pthread_mutex_t answer_lock;
 	air_status cut; /* AIR_OK while the worker is there */
-	bool broken;	/* the laps make no sense */
+	bool broken;	/* no worker takes it: the laps make no sense, say */
 	pthread_mutex_t replay_lock;
 
 	/* Argument bytes of launches; has a lock of its own. */

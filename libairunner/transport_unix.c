@@ -617,6 +617,16 @@ static void unix_notify_clear(struct air_channel *ch)
 /* ------------------------------------------------------- another daemon */
 
 /*
+ * The daemon does not take this one channel. That is its end, not the device's:
+ * trying again would take the others from a daemon that serves them.
+ */
+static bool is_refusal(air_status status)
+{
+	return status == AIR_CHANNEL_DEAD || status == AIR_QUOTA ||
+	       status == AIR_NO_MEMORY;
+}
+
+/*
  * Give the channel to the new daemon. Everything that was outstanding with the
  * old one has its answer before that; from then on the library must not answer
  * any more.
@@ -636,11 +646,14 @@ static air_status revive_channel(struct unix_device *ud, int fd,
 
 	pthread_mutex_lock(&ch->answer_lock);
 	status = hand_over(ud, fd, ch);
-	if (status == AIR_OK && uc->notify >= 0)
-		status = add_notify(ud, fd, ch);
 	if (status == AIR_OK) {
 		air_store(&uc->connection, uc->connection + 1, RELEASE);
 		air_channel_handed_over(ch);
+		if (uc->notify >= 0)
+			status = add_notify(ud, fd, ch);
+	} else if (is_refusal(status)) {
+		air_store(&ch->broken, true, RELAXED);
+		status = AIR_OK;
 	}
 	pthread_mutex_unlock(&ch->answer_lock);
 	return status;

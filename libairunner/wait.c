@@ -244,7 +244,8 @@ air_status air_channel_ended(struct air_channel *ch)
 	if (air_load(&ch->broken, RELAXED))
 		return air_error_set(
 			AIR_CHANNEL_DEAD,
-			"the channel's rings make no sense any more");
+			"no worker takes the channel: its rings make no sense, "
+			"or there is no room for it");
 	return air_error_set(status, "the channel has ended: %s",
 			     air_status_string(status));
 }
