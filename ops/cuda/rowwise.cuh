@@ -265,12 +265,9 @@ template <class T, int V, int N, bool MORE = false> struct air_row_held {
 		float s = 0.0f;
 
 		each([&](const vec &x) {
-			float n[V];
-
-			air_numbers(x, n);
 #pragma unroll
 			for (int i = 0; i < V; i++)
-				s += f(n[i]);
+				s += f(air_float(x.v[i]));
 		});
 		return team.reduce(s, air_sum());
 	}
@@ -287,12 +284,9 @@ template <class T, int V, int N, bool MORE = false> struct air_row_held {
 		float s = 0.0f, q = 0.0f;
 
 		each([&](const vec &x) {
-			float n[V];
-
-			air_numbers(x, n);
 #pragma unroll
 			for (int i = 0; i < V; i++) {
-				float d = n[i] - pivot;
+				float d = air_float(x.v[i]) - pivot;
 
 				s += d;
 				q = fmaf(d, d, q);
@@ -431,7 +425,11 @@ __device__ __forceinline__ void air_row_numbers(const W *p, float w[V])
 
 #pragma unroll
 	for (int i = 0; i < V; i += A) {
-		air_numbers(*(const air_vec<W, A> *)(p + i), w + i);
+		air_vec<W, A> v = *(const air_vec<W, A> *)(p + i);
+
+#pragma unroll
+		for (int k = 0; k < A; k++)
+			w[i + k] = air_float(v.v[k]);
 	}
 }
 
@@ -492,10 +490,9 @@ __device__ __forceinline__ void air_row_do(const air_row_params &p,
 			air_row_weights<T, V>(ops.addr[3], p.b_f32, p.b_step,
 					      at, 0.0f, b);
 		}
-		air_numbers(v, r);
 #pragma unroll
 		for (int i = 0; i < V; i++)
-			r[i] = OP::finish(r[i], s,
+			r[i] = OP::finish(air_float(v.v[i]), s,
 					  OP::weighted ? w[i] : 1.0f,
 					  OP::weighted ? b[i] : 0.0f);
 		out = air_vec_from<T, V>(r);
