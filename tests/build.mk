@@ -26,7 +26,7 @@ GUEST_RAW_BIN := $(filter-out $(GUEST_LIB_BIN),$(GUEST_SRC:%.c=$(B)/%))
 TEST_LIBS = $(B)/libairunner.a
 
 # How the library is linked statically: libairunner/build.mk may say more.
-AIR_LIBS ?= -luring
+AIR_LIBS ?=
 
 .PHONY: unit-tests stress-tests fuzz-tests guest-tests
 unit-tests: $(UNIT_BIN)
