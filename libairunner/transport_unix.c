@@ -33,6 +33,9 @@
 /* A daemon that does not answer a request for so long is as good as dead. */
 #define ANSWER_MS 30000
 
+/* How long the old daemon may take to let go of the channels. */
+#define LET_GO_MS 2000
+
 /**
  * struct unix_device - the control connection
  * @lock: one request at a time; protects all
@@ -708,6 +711,33 @@ static air_status mend(struct unix_device *ud, int fd, struct air_channel *ch)
 	return AIR_OK;
 }
 
+/*
+ * Whether the old daemon is done with all channels: it unmaps one before it
+ * closes the bell. To cut a channel that it still works on would be to answer
+ * beside it.
+ */
+static bool let_go(struct air_device *dev)
+{
+	uint64_t deadline = air_now() + LET_GO_MS * UINT64_C(1000000);
+	struct air_list *pos, *next;
+
+	air_list_each(pos, next, &dev->channels) {
+		struct unix_channel *uc =
+			air_list_entry(pos, struct air_channel, node)->priv;
+		/* Of no event but the end of the bell, which is always told. */
+		struct pollfd p = { .fd = uc->bell };
+		int n;
+
+		do {
+			n = poll(&p, 1,
+				 (int)(air_remaining(deadline) / 1000000));
+		} while (n < 0 && errno == EINTR);
+		if (n <= 0)
+			return false;
+	}
+	return true;
+}
+
 static air_status reach_again(struct air_device *dev)
 {
 	struct unix_device *ud = dev->priv;
@@ -719,8 +749,14 @@ static air_status reach_again(struct air_device *dev)
 		return air_error_set(AIR_NO_WORKER,
 				     "the daemon is gone and not back yet: %s",
 				     air_last_error());
+	/* Not only closed: a forked child may have it as well. */
+	shutdown(ud->fd, SHUT_RDWR);
 	close_fd(&ud->fd);
 	ud->fd = fd;
+	if (!let_go(dev))
+		return air_error_static(AIR_NO_WORKER,
+					"the daemon has not let go of the "
+					"device's channels yet: try again");
 	return each_channel(dev, fd, revive_channel);
 }
 
