@@ -370,6 +370,9 @@ static air_status get(struct air_module *m, struct air_function *f)
 		status = AIR_WORKER_DIED;
 	else if (status != AIR_NO_WORKER)
 		air_ids_give(&ch->function_ids, f->id);
+	/* A worker that has just come does not know the module yet. */
+	if (status == AIR_BAD_ID && !air_channel_is_settled(ch))
+		status = AIR_WORKER_DIED;
 	pthread_mutex_unlock(&ch->lock);
 	return status;
 }
