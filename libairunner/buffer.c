@@ -340,14 +340,45 @@ static air_status alloc_on_device(struct air_channel *ch,
 	return AIR_OK;
 }
 
-static void enlist(struct air_channel *ch, struct air_buffer *buf)
+/* The caller holds the channel's lock. */
+static void enlist_locked(struct air_channel *ch, struct air_buffer *buf)
 {
-	pthread_mutex_lock(&ch->lock);
 	buf->state = AIR_BUFFER_LIVE;
 	set_freed(ch, buf->handle, false);
 	air_list_remove(&buf->node);
 	air_list_append(&ch->buffers, &buf->node);
+}
+
+static void enlist(struct air_channel *ch, struct air_buffer *buf)
+{
+	pthread_mutex_lock(&ch->lock);
+	enlist_locked(ch, buf);
 	pthread_mutex_unlock(&ch->lock);
+}
+
+/*
+ * Device memory asked for when the channel was at @epoch. If another worker has
+ * taken over since, nobody can tell whose memory it is, and who marked what is
+ * lost did not see it: whoever has it is told to forget it.
+ */
+static air_status enlist_device(struct air_channel *ch, struct air_buffer *buf,
+				uint32_t epoch)
+{
+	bool same;
+
+	pthread_mutex_lock(&ch->lock);
+	/* What was submitted before there was any worker is the first one's. */
+	same = air_channel_is_settled(ch) &&
+	       (ch->epoch == epoch || (!epoch && ch->epoch == 1));
+	if (same)
+		enlist_locked(ch, buf);
+	else
+		release(ch, buf);
+	pthread_mutex_unlock(&ch->lock);
+	if (same)
+		return AIR_OK;
+	return air_error_static(AIR_WORKER_DIED,
+				"the worker died that allocated the memory");
 }
 
 static air_status register_buffer(struct air_channel *ch,
@@ -411,9 +442,14 @@ air_status air_buffer_alloc(air_channel *ch, size_t bytes, air_memory memory,
 	if (status != AIR_OK)
 		return status;
 	if (memory == AIR_DEVICE) {
+		uint32_t epoch = air_load(&ch->epoch, ACQUIRE);
+
 		status = alloc_on_device(ch, buf);
-		if (status == AIR_OK)
-			enlist(ch, buf);
+		if (status == AIR_OK) {
+			status = enlist_device(ch, buf, epoch);
+			if (status != AIR_OK)
+				return status;
+		}
 	} else {
 		status = air_mapping_create(&buf->mapping, ch->ops->mapping,
 					    bytes, "airunner-buffer");
