@@ -138,7 +138,8 @@ static bool exec(struct air_wchannel *ch, uint64_t index,
 	    !air_may_start(ch, airunner_sqe_flags(head), wd->executor))
 		return false;
 	x = &w->exec[wd->executor];
-	if (air_unlikely(x->ops->ring_attach != NULL) &&
+	/* Who drains the ring elsewhere does not know what is to be skipped. */
+	if (air_unlikely(x->ops->ring_attach != NULL) && !ch->skip &&
 	    index != ch->no_lend) {
 		if (ch->outstanding)
 			return false;

@@ -170,7 +170,7 @@ enum air_wstate {
  *
  * @next: ring index to take next
  * @skip: so many indices from there on may have been answered by a former
- *	worker
+ *	worker; the ring is not lent before they are passed
  * @outstanding: works on executors; @out_ex: by executor
  * @out_first, @out_last: the same, in the order taken
  * @held, @held_index, @held_deadline: a submission that was taken and may not

@@ -354,7 +354,6 @@ void air_wchannel_returned(struct air_wchannel *ch,
 	if (ret->index != ch->next)
 		ch->no_lend = ret->index - 1;
 	ch->next = ret->index;
-	ch->skip = 0;
 	ch->completed += ret->completed;
 	air_charge(ch, ret->device_ns);
 	ch->state = AIR_CH_IDLE;
@@ -433,14 +432,15 @@ static air_status take_over(struct air_wchannel *ch, struct air_error *e)
 	struct airunner_ctrl *ctrl = ch->ring.ctrl;
 	int64_t next = 0;
 
-	if (air_load(&ctrl->sq_epoch, ACQUIRE))
+	if (air_load(&ctrl->sq_epoch, ACQUIRE)) {
 		next = air_ring_recover(&ch->ring, answer_died, ch);
+		ch->skip = 1ull << ch->ring.order;
+	}
 	if (next < 0)
 		return air_fail(e, AIR_CHANNEL_DEAD,
 				"channel of %s: its rings' laps make no sense",
 				air_wchannel_label(ch));
 	ch->next = (uint64_t)next;
-	ch->skip = 1ull << ch->ring.order;
 	ch->no_lend = ch->next - 1;
 	__atomic_fetch_add(&ctrl->sq_epoch, 1, __ATOMIC_RELEASE);
 	__atomic_fetch_or(&ctrl->sq_flags, AIRUNNER_SQ_NEED_WAKEUP,

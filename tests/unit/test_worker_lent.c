@@ -372,6 +372,58 @@ static void test_recalled(void **state)
 	assert_int_equal(air_load(&gpu.lent, ACQUIRE), 1);
 }
 
+/*
+ * A ring that a former worker left, with an answer behind two submissions that
+ * were still being published: not lent before that answer has been passed.
+ */
+static void test_taken_over(void **state)
+{
+	struct airunner_desc d = desc_relu(16, AIRUNNER_EXEC_CUDA_RESIDENT);
+	struct air_cqe ok = { .status = AIRUNNER_S_OK };
+	struct air_cqe late = { .status = AIRUNNER_S_TIMEOUT };
+	struct air_sqe create = sqe_head(AIRUNNER_OP_DESC_CREATE, 2), sqe;
+	struct client_options o = { .order = 3 };
+	struct airunner_desc_record *record;
+	struct air_sqe nop = sqe_nop();
+	uint64_t base = 3 * 8;
+	struct air_ring old;
+	size_t size;
+
+	client_close(&c, AIR_REMOVE_DRAIN);
+	o.region = region_new(3, 65536, &size);
+	air_ring_init(&old, o.region, 3);
+	for (uint64_t i = base - 8; i < base; i++) {
+		air_ring_publish(&old, i, &nop);
+		air_ring_complete(&old, i, &ok);
+	}
+	/* What the device would take for work of its own. */
+	sqe = on(2);
+	air_ring_publish(&old, base + 2, &sqe);
+	air_ring_complete(&old, base + 2, &late);
+	old.ctrl->sq_tail = base + 3;
+	old.ctrl->cq_head = base;
+	old.ctrl->sq_epoch = 1;
+
+	client_open(&c, w, &o);
+	record = (void *)((char *)c.region + c.arena);
+	record->desc = d;
+	create.word[1] = airunner_ref(0, c.arena);
+	sqe = on(2);
+	air_ring_publish(&c.ring, base + 1, &sqe);
+	air_ring_publish(&c.ring, base, &create);
+	air_worker_doorbell(c.ch);
+	assert_int_equal(client_wait(&c, base).status, AIRUNNER_S_OK);
+	assert_int_equal(client_wait(&c, base + 1).status, AIRUNNER_S_OK);
+	assert_int_equal(client_run(&c, &sqe), AIR_OK);
+	assert_int_equal(client_wait(&c, base + 2).status, AIRUNNER_S_TIMEOUT);
+	assert_int_equal(air_load(&gpu.ran, ACQUIRE), 0);
+	assert_int_equal(gpu.ran_here, 2);
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(client_run(&c, &sqe), AIR_OK);
+	assert_int_equal(air_load(&gpu.ran, ACQUIRE) + gpu.ran_here, 22);
+	assert_true(air_load(&gpu.ran, ACQUIRE) > 0);
+}
+
 static air_status give_turn_here(void *arg)
 {
 	air_wchannel_ready(c.ch, 1000000, AIRUNNER_PRIO_NORMAL);
@@ -417,6 +469,7 @@ int main(void)
 		both(test_parks),
 		both(test_not_taken),
 		both(test_recalled),
+		both(test_taken_over),
 		cmocka_unit_test(test_turns),
 	};
 
