@@ -551,7 +551,16 @@ void air_wchannel_die(struct air_wchannel *ch, const char *sentence)
 		air_answer(ch, ch->held_index, AIR_CHANNEL_DEAD, 0, ch->w->now,
 			   ch->w->now);
 	}
+	/*
+	 * Nobody looks at its ring from here on: whoever submits what the
+	 * answers below do not reach must ring. It stays armed.
+	 */
+	air_ring_arm_consumer(&ch->ring);
+	if (ch->asym_client && ch->w->can_barrier)
+		ch->w->can_barrier = air_membarrier();
 	answer_all(ch, AIR_CHANNEL_DEAD);
+	if (ch->asym_client && !ch->w->can_barrier)
+		air_list_append(&ch->w->timed, &ch->on);
 	air_store(&ch->killed, sentence, RELAXED);
 	if (in_turns(ch) && ch->turn_end) {
 		ch->turn_end = 0;

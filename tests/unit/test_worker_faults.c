@@ -174,6 +174,32 @@ static void test_kill(void **state)
 	client_close(&c, AIR_REMOVE_DRAIN);
 }
 
+/* Killed while nobody had to ring for it: from then on somebody has to. */
+static void test_kill_busy(void **state)
+{
+	struct air_worker_config config = { .spin_ns = ~0ull };
+	struct client_options o = { .order = 3 };
+	struct air_sqe nop = sqe_nop();
+	struct air_worker *busy = worker_start(&config, NULL);
+
+	for (int i = 0; i < 2; i++) {
+		struct client c;
+
+		o.asym = i;
+		client_open(&c, busy, &o);
+		assert_int_equal(client_run(&c, &nop), AIR_OK);
+		assert_false(air_ring_must_wake(&c.ring, false));
+		air_wchannel_kill(c.ch, "the test says so");
+		await(&c.died, 1);
+		assert_true(air_ring_must_wake(&c.ring, false));
+		for (int k = 0; k < 100; k++)
+			assert_int_equal(client_run(&c, &nop),
+					 AIR_CHANNEL_DEAD);
+		client_close(&c, AIR_REMOVE_DRAIN);
+	}
+	worker_end(busy);
+}
+
 static void test_kill_while_running(void **state)
 {
 	struct airunner_desc d = desc_relu(16, AIRUNNER_EXEC_CUDA_LAUNCH);
@@ -384,6 +410,7 @@ int main(void)
 		both(test_half_published),
 		both(test_scribbler),
 		both(test_kill),
+		both(test_kill_busy),
 		both(test_kill_while_running),
 		both(test_first_worker),
 		both(test_later_worker),
