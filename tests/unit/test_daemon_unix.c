@@ -23,7 +23,7 @@
 
 #include <airunner/ops/relu.h>
 
-#include "ops/worker/daemon/daemon.h"
+#include "ops/worker/daemon/unix.h"
 #include "libairunner/wire.h"
 #include "tests/unit/worker_client.h"
 
@@ -590,6 +590,53 @@ static void test_quota(void **state)
 	close(fd);
 }
 
+/* Register buffers from handle @first on until that is refused. */
+static uint32_t fill(struct raw *r, int memory, uint32_t first)
+{
+	struct air_wire_msg msg = request(AIR_WIRE_REGISTER_BUFFER);
+	air_status st;
+
+	msg.channel = 1;
+	msg.length = 4096;
+	for (msg.handle = first;; msg.handle++) {
+		st = (air_status)ask_fds(r->fd, msg, &memory, 1).status;
+		if (st)
+			break;
+	}
+	assert_int_equal(st, AIR_QUOTA);
+	return msg.handle - first;
+}
+
+/* One client cannot have all mappings, nor all of them more than there are. */
+static void test_many_buffers(void **state)
+{
+	struct air_sqe release = sqe_head(AIRUNNER_OP_BUFFER_RELEASE, 1);
+	int memory = memfd(4096, AIR_WIRE_SEALS);
+	uint64_t end = air_now() + PATIENCE_NS;
+	uint32_t total = 0, n, last;
+	struct raw r[16];
+	int clients = 0;
+
+	do {
+		raw_open(&r[clients], 1);
+		last = fill(&r[clients], memory, 1);
+		total += last + 1;
+		clients++;
+	} while (last == AIR_UNIX_BUFFERS && clients < 16);
+	assert_true(clients > 1);
+	assert_int_equal(total, AIR_UNIX_MAPPINGS);
+
+	/* What one lets go of, one can have again. */
+	raw_wait(&r[0], raw_submit(&r[0], &release));
+	assert_int_equal(fill(&r[0], memory, AIR_UNIX_BUFFERS + 1), 1);
+	raw_close(&r[0]);
+	for (n = 0; !n; n = fill(&r[clients - 1], memory, last + 1))
+		assert_true(air_now() < end);
+	for (int i = 1; i < clients; i++)
+		raw_close(&r[i]);
+	close(memory);
+}
+
 /* A path in use is refused, a leftover is taken over. */
 static void test_paths(void **state)
 {
@@ -715,6 +762,7 @@ int main(void)
 		both(test_vanish),
 		both(test_deaf_client),
 		both(test_quota),
+		both(test_many_buffers),
 		both(test_paths),
 		both(test_library),
 		cmocka_unit_test(test_stop),

@@ -31,6 +31,7 @@ struct air_unix {
 	struct air_watch listen;
 	struct air_unix_client *clients;
 	unsigned int n_clients;
+	unsigned int n_mappings;
 	int epoll;
 	int reserve;
 	bool quiesced;
@@ -66,6 +67,19 @@ void air_unix_forget(struct air_unix *u, struct air_unix_client *client)
 		at = &(*at)->next;
 	*at = client->next;
 	u->n_clients--;
+}
+
+bool air_unix_take_mapping(struct air_unix *u)
+{
+	if (u->n_mappings >= AIR_UNIX_MAPPINGS)
+		return false;
+	u->n_mappings++;
+	return true;
+}
+
+void air_unix_put_mapping(struct air_unix *u)
+{
+	u->n_mappings--;
 }
 
 /* No descriptors left: take the connection only to end it. */

@@ -13,7 +13,14 @@
 
 /* What one connection may have. */
 #define AIR_UNIX_CHANNELS	256
+#define AIR_UNIX_BUFFERS	4096
 #define AIR_UNIX_CLIENTS	1024
+/*
+ * Regions and buffers of all clients: each is a mapping, of which a process has
+ * vm.max_map_count (65530 unless changed). Threads, libraries and the heap need
+ * some, too, and nobody's requests may take the last ones from them.
+ */
+#define AIR_UNIX_MAPPINGS	32000
 
 struct air_unix;
 
@@ -36,6 +43,7 @@ bool air_unix_watch(struct air_unix *u, struct air_watch *watch,
  * @watch: first member; its descriptor is the connection
  * @channels: what it has built
  * @n_channels: how many, also those on their way out
+ * @n_buffers: of all its channels, also those on their way out
  * @greeted: HELLO was answered
  * @closing: the connection has ended; freed with the last channel
  * @held: DESTROY_CHANNEL that is not answered yet: nothing is read until then
@@ -47,6 +55,7 @@ struct air_unix_client {
 	struct air_unix *u;
 	struct air_list channels;
 	uint32_t n_channels;
+	uint32_t n_buffers;
 	bool greeted;
 	bool closing;
 	bool holding;
@@ -59,6 +68,9 @@ struct air_unix_client {
 /* serve_unix.c */
 struct air_worker *air_unix_worker(const struct air_unix *u);
 void air_unix_forget(struct air_unix *u, struct air_unix_client *client);
+/* One more of AIR_UNIX_MAPPINGS; false: there are so many. */
+bool air_unix_take_mapping(struct air_unix *u);
+void air_unix_put_mapping(struct air_unix *u);
 
 /* unix_client.c */
 struct air_unix_client *air_unix_client_new(struct air_unix *u, int fd);

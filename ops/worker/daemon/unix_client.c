@@ -133,6 +133,14 @@ static void on_bell(struct air_watch *watch, uint32_t events)
 		air_wchannel_watch(c->ch);
 }
 
+static void unmap(struct air_unix_client *client, void *at, uint64_t length,
+		  struct air_guard *guard)
+{
+	air_guard_remove(guard);
+	munmap(at, length);
+	air_unix_put_mapping(client->u);
+}
+
 static void on_buffer_gone(void *owner, uint32_t handle, void *host,
 			   uint64_t size)
 {
@@ -144,17 +152,16 @@ static void on_buffer_gone(void *owner, uint32_t handle, void *host,
 		at = &(*at)->next;
 	b = *at;
 	*at = b->next;
-	air_guard_remove(b->guard);
-	munmap(host, size);
+	c->client->n_buffers--;
+	unmap(c->client, host, size, b->guard);
 	free(b);
 }
 
 static void free_channel(struct channel *c)
 {
 	air_unix_watch(c->client->u, &c->watch, 0);
-	air_guard_remove(c->guard);
 	if (c->region)
-		munmap(c->region, c->size);
+		unmap(c->client, c->region, c->size, c->guard);
 	close(c->watch.fd);
 	if (c->notify >= 0)
 		close(c->notify);
@@ -213,25 +220,31 @@ static air_status check_memfd(int fd, uint64_t length, struct air_error *e)
 	return AIR_OK;
 }
 
-static air_status map(int fd, uint64_t length, void **at,
-		      struct air_guard **guard, struct air_error *e)
+static air_status map(struct air_unix_client *client, int fd, uint64_t length,
+		      void **at, struct air_guard **guard, struct air_error *e)
 {
 	air_status st = check_memfd(fd, length, e);
+	void *mapped;
 
 	if (st)
 		return st;
-	*at = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (*at == MAP_FAILED) {
-		*at = NULL;
+	if (!air_unix_take_mapping(client->u))
+		return air_fail(e, AIR_QUOTA,
+				"all clients have %u channels and buffers",
+				AIR_UNIX_MAPPINGS);
+	mapped = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (mapped == MAP_FAILED) {
+		air_unix_put_mapping(client->u);
 		return air_fail(e, AIR_NO_MEMORY, "mmap of %llu bytes: %s",
 				(unsigned long long)length, strerror(errno));
 	}
-	*guard = air_guard_add(*at, length);
-	if (*guard)
-		return AIR_OK;
-	munmap(*at, length);
-	*at = NULL;
-	return air_fail(e, AIR_NO_MEMORY, "no memory");
+	*guard = air_guard_add(mapped, length);
+	if (!*guard) {
+		unmap(client, mapped, length, NULL);
+		return air_fail(e, AIR_NO_MEMORY, "no memory");
+	}
+	*at = mapped;
+	return AIR_OK;
 }
 
 static air_status check_bell(int fd, struct air_error *e)
@@ -285,7 +298,7 @@ static air_status build_channel(struct air_unix_client *client,
 	air_list_append(&client->channels, &c->on);
 	client->n_channels++;
 
-	st = map(fds[0], msg->length, &c->region, &c->guard, e);
+	st = map(client, fds[0], msg->length, &c->region, &c->guard, e);
 	if (st)
 		goto fail;
 	if (!air_unix_watch(client->u, &c->watch, EPOLLIN)) {
@@ -350,22 +363,26 @@ static air_status register_buffer(struct air_unix_client *client,
 	if (air_table_get(&c->ch->bufs, msg->handle))
 		return air_fail(e, AIR_BUSY, "handle %u is in use",
 				msg->handle);
+	if (client->n_buffers >= AIR_UNIX_BUFFERS)
+		return air_fail(e, AIR_QUOTA, "a client has %u buffers",
+				AIR_UNIX_BUFFERS);
 	b = calloc(1, sizeof(*b));
 	if (!b)
 		return air_fail(e, AIR_NO_MEMORY, "no memory");
-	st = map(fds[0], msg->length, &b->host, &b->guard, e);
+	st = map(client, fds[0], msg->length, &b->host, &b->guard, e);
 	if (st)
 		goto fail;
 	air_guard_channel(b->guard, c->ch);
 	config.host = b->host;
 	b->next = c->buffers;
 	c->buffers = b;
+	client->n_buffers++;
 	st = air_worker_add_buffer(c->ch, msg->handle, &config, e);
 	if (!st)
 		return AIR_OK;
 	c->buffers = b->next;
-	air_guard_remove(b->guard);
-	munmap(b->host, msg->length);
+	client->n_buffers--;
+	unmap(client, b->host, msg->length, b->guard);
 fail:
 	free(b);
 	return st;
