@@ -14,9 +14,16 @@
  * makes, keeping one end. Bytes are doorbells, in both directions. A socket
  * and not an eventfd, because MSG_DONTWAIT holds for one call: whatever the
  * other side does to the flags or the queue of a file that both share, neither
- * can make the other block. EAGAIN on sending is success: the other side has
+ * waits for bytes or for room. EAGAIN on sending is success: the other side has
  * bells to read already. The client's end also tells it at once when the
  * daemon is gone, which a futex would not.
+ *
+ * What MSG_DONTWAIT does not cover: receiving takes a lock of the socket, also
+ * with it, and holds it while bytes are copied out. A client that keeps a
+ * duplicate of the daemon's end and receives from it into memory whose faults
+ * it delays (userfaultfd, FUSE) makes the daemon wait for that lock, and with
+ * it all clients. Against a client that means harm the socket's mode and group
+ * are the protection: who may connect is trusted not to do this.
  *
  * The end of the control connection is the end of all its channels: the daemon
  * drops what it has not begun and forgets them. The end of a bell alone has no
