@@ -324,7 +324,7 @@ static air_status alloc_on_device(struct air_channel *ch,
 	call.word[0] =
 		airunner_sqe_head(AIRUNNER_OP_BUFFER_ALLOC, 0, 0, buf->handle);
 	call.word[AIRUNNER_WORD_ARG] = buf->mapping.size;
-	status = air_channel_call(ch, &call, &cqe);
+	status = air_channel_call(ch, &call, &cqe, NULL);
 	if (status != AIR_OK)
 		return status;
 	if (cqe.status == AIRUNNER_S_UNSUPPORTED)

@@ -188,9 +188,12 @@ air_status air_channel_await(struct air_channel *ch, uint64_t index,
 /* The right to deliver @index: one caller gets it. */
 bool air_channel_claim(struct air_channel *ch, uint64_t index);
 
-/* Submit one call of the library's own and wait for it. */
+/*
+ * Submit one call of the library's own and wait for it. *@abandoned, unless
+ * NULL: it was submitted, and nobody answered; a worker may yet carry it out.
+ */
 air_status air_channel_call(struct air_channel *ch, const struct air_call *call,
-			    struct air_cqe *cqe);
+			    struct air_cqe *cqe, bool *abandoned);
 
 /*
  * Collect detached completions at the front of the ring; @all: wherever they

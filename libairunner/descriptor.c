@@ -113,6 +113,7 @@ static air_status make(struct air_channel *ch, struct air_descriptor *d)
 	struct air_call call;
 	struct air_cqe cqe;
 	air_status status;
+	bool abandoned;
 	uint64_t offset;
 	int i = take_record(ch);
 
@@ -130,8 +131,8 @@ static air_status make(struct air_channel *ch, struct air_descriptor *d)
 	call.word[0] = airunner_sqe_head(AIRUNNER_OP_DESC_CREATE, 0, 0, d->id);
 	call.word[AIRUNNER_WORD_OPERAND] =
 		airunner_ref(AIRUNNER_HANDLE_REGION, offset);
-	status = air_channel_call(ch, &call, &cqe);
-	if (status != AIR_OK && status != AIR_FULL) {
+	status = air_channel_call(ch, &call, &cqe, &abandoned);
+	if (abandoned) {
 		lose_record(ch);
 		return status;
 	}

@@ -63,7 +63,7 @@ static air_status load(struct air_module *m)
 	call.word[1] = ref(m, 0);
 	call.word[2] = ref(m, text_offset(m));
 	call.word[AIRUNNER_WORD_ARG] = m->bytes;
-	status = air_channel_call(m->ch, &call, &cqe);
+	status = air_channel_call(m->ch, &call, &cqe, NULL);
 	if (status != AIR_OK || cqe.status == AIRUNNER_S_OK)
 		return status;
 	return worker_says((air_status)cqe.status, at(m, text_offset(m)),
@@ -86,7 +86,7 @@ static air_status look_up(struct air_function *f)
 	memset(&call, 0, sizeof(call));
 	call.word[0] = airunner_sqe_head(AIRUNNER_OP_FUNCTION_GET, 0, 0, f->id);
 	call.word[1] = ref(m, record_offset(m));
-	status = air_channel_call(m->ch, &call, &cqe);
+	status = air_channel_call(m->ch, &call, &cqe, NULL);
 	if (status != AIR_OK)
 		return status;
 	memcpy(&got, record, sizeof(got));

@@ -501,11 +501,13 @@ static void abandon(struct air_channel *ch, uint64_t index)
 }
 
 air_status air_channel_call(struct air_channel *ch, const struct air_call *call,
-			    struct air_cqe *cqe)
+			    struct air_cqe *cqe, bool *abandoned)
 {
 	air_status status;
 	uint64_t index;
 
+	if (abandoned)
+		*abandoned = false;
 	for (;;) {
 		uint64_t head;
 
@@ -528,6 +530,8 @@ air_status air_channel_call(struct air_channel *ch, const struct air_call *call,
 	status = await_worker(ch, index, cqe);
 	if (status != AIR_OK) {
 		abandon(ch, index);
+		if (abandoned)
+			*abandoned = true;
 		return status;
 	}
 	air_channel_claim(ch, index);
