@@ -502,11 +502,45 @@ static void test_killed_under_load(void **state)
  * struct script - a daemon that answers as told
  * @listen: its socket
  * @answer: change the good answer to request number @n; false: hang up
+ * @keep: the channel whose bell stays open; 0: of none
+ * @bell: that bell
  */
 struct script {
 	int listen;
 	bool (*answer)(struct air_wire_msg *msg, int n);
+	uint32_t keep;
+	int bell;
 };
+
+/* The next request; of the files with it only the bell wanted is kept. */
+static bool receive(struct script *s, int fd, struct air_wire_msg *msg)
+{
+	struct iovec iov = { .iov_base = msg, .iov_len = sizeof(*msg) };
+	union {
+		struct cmsghdr align;
+		char buf[CMSG_SPACE(AIR_WIRE_MAX_FDS * sizeof(int))];
+	} control;
+	struct msghdr hdr = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.buf,
+		.msg_controllen = sizeof(control.buf),
+	};
+	bool good = recvmsg(fd, &hdr, MSG_CMSG_CLOEXEC) == sizeof(*msg);
+	struct cmsghdr *c = CMSG_FIRSTHDR(&hdr);
+	size_t n = good && c ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		int got;
+
+		memcpy(&got, CMSG_DATA(c) + i * sizeof(int), sizeof(got));
+		if (i == 1 && msg->channel == s->keep)
+			__atomic_store_n(&s->bell, got, __ATOMIC_RELEASE);
+		else
+			close(got);
+	}
+	return good;
+}
 
 static void *act(void *arg)
 {
@@ -514,7 +548,7 @@ static void *act(void *arg)
 	int fd = accept(s->listen, NULL, NULL);
 	struct air_wire_msg msg;
 
-	for (int n = 0; recv(fd, &msg, sizeof(msg), 0) == sizeof(msg); n++) {
+	for (int n = 0; receive(s, fd, &msg); n++) {
 		msg.abi_major = AIRUNNER_ABI_MAJOR;
 		if (!s->answer(&msg, n))
 			break;
@@ -525,12 +559,21 @@ static void *act(void *arg)
 	return NULL;
 }
 
-static air_status open_scripted(bool (*answer)(struct air_wire_msg *, int),
-				air_status *channel)
+static void listen_as_told(struct script *s)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
 				    strlen(name));
+
+	s->listen = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	memcpy(addr.sun_path + 1, name + 1, strlen(name) - 1);
+	assert_int_equal(bind(s->listen, (struct sockaddr *)&addr, len), 0);
+	assert_int_equal(listen(s->listen, 1), 0);
+}
+
+static air_status open_scripted(bool (*answer)(struct air_wire_msg *, int),
+				air_status *channel)
+{
 	struct script s = { .answer = answer };
 	struct air_backend_caps caps = { .size = sizeof(caps) };
 	pthread_t thread;
@@ -538,10 +581,7 @@ static air_status open_scripted(bool (*answer)(struct air_wire_msg *, int),
 	air_channel *ch;
 	air_device *dev;
 
-	s.listen = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	memcpy(addr.sun_path + 1, name + 1, strlen(name) - 1);
-	assert_int_equal(bind(s.listen, (struct sockaddr *)&addr, len), 0);
-	assert_int_equal(listen(s.listen, 1), 0);
+	listen_as_told(&s);
 	pthread_create(&thread, NULL, act, &s);
 	status = air_open(where, NULL, &dev);
 	if (status == AIR_OK) {
@@ -624,6 +664,75 @@ static void test_nonsense(void **state)
 	assert_int_equal(channel, AIR_WORKER_DIED);
 }
 
+static air_status submit_nop(air_channel *ch, air_token *token)
+{
+	struct air_call call;
+
+	air_prepare_nop(&call);
+	return air_submit(ch, &call, 1, token);
+}
+
+static uint32_t builds; /* of the first channel */
+
+static bool refuse_first_again(struct air_wire_msg *msg, int n)
+{
+	if (msg->type == AIR_WIRE_BUILD_CHANNEL && msg->channel == 1 &&
+	    __atomic_fetch_add(&builds, 1, __ATOMIC_RELAXED))
+		msg->status = AIR_QUOTA;
+	return true;
+}
+
+/*
+ * One channel loses its bell, the daemon still has the other: that one is not
+ * cut before its bell goes as well. Then the first is refused, for good, and
+ * the other does not suffer.
+ */
+static void test_one_of_two(void **state)
+{
+	struct script s = { .answer = refuse_first_again, .keep = 2 };
+	air_token token, kept;
+	pthread_t thread[3];
+	air_channel *ch[2];
+	struct pollfd p;
+	air_device *dev;
+
+	__atomic_store_n(&builds, 0, __ATOMIC_RELAXED);
+	listen_as_told(&s);
+	for (int i = 0; i < 3; i++)
+		pthread_create(&thread[i], NULL, act, &s);
+	assert_ok(air_open(where, NULL, &dev));
+	assert_ok(air_channel_create(dev, NULL, &ch[0]));
+	assert_ok(air_channel_create(dev, NULL, &ch[1]));
+
+	assert_ok(submit_nop(ch[0], &token));
+	assert_int_equal(air_wait(ch[0], token, PATIENCE, NULL),
+			 AIR_WORKER_DIED);
+	assert_ok(submit_nop(ch[1], &kept));
+	assert_int_equal(submit_nop(ch[0], &token), AIR_NO_WORKER);
+	assert_sentence("not let go");
+	assert_int_equal(air_poll(ch[1], kept, NULL), AIR_PENDING);
+
+	close(__atomic_load_n(&s.bell, __ATOMIC_ACQUIRE));
+	assert_int_equal(submit_nop(ch[0], &token), AIR_CHANNEL_DEAD);
+	assert_int_equal(air_wait(ch[1], kept, PATIENCE, NULL),
+			 AIR_WORKER_DIED);
+	assert_ok(submit_nop(ch[1], &kept));
+	assert_int_equal(submit_nop(ch[0], &token), AIR_CHANNEL_DEAD);
+	assert_int_equal(air_poll(ch[1], kept, NULL), AIR_PENDING);
+	p = (struct pollfd){ .fd = s.listen, .events = POLLIN };
+	assert_int_equal(poll(&p, 1, 0), 0);
+
+	close(__atomic_load_n(&s.bell, __ATOMIC_ACQUIRE));
+	assert_int_equal(air_wait(ch[1], kept, PATIENCE, NULL),
+			 AIR_WORKER_DIED);
+	assert_ok(air_channel_destroy(ch[0]));
+	assert_ok(air_channel_destroy(ch[1]));
+	assert_ok(air_close(dev));
+	for (int i = 0; i < 3; i++)
+		pthread_join(thread[i], NULL);
+	close(s.listen);
+}
+
 static void test_not_a_daemon(void **state)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -680,6 +789,7 @@ int main(void)
 		U(test_restarted_without_notice),
 		U(test_killed_under_load),
 		cmocka_unit_test(test_nonsense),
+		cmocka_unit_test(test_one_of_two),
 		cmocka_unit_test(test_not_a_daemon),
 	};
 
