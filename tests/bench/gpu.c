@@ -12,7 +12,7 @@
 #include "tests/bench/gpu.h"
 #include "tests/bench/session.h"
 
-#define LIMIT_S 345
+#define LIMIT_S 480
 
 const struct gpu_executor gpu_executors[2] = {
 	{ "cuda-launch", AIR_EXEC_CUDA_LAUNCH },
