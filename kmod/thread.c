@@ -7,6 +7,9 @@
  * another cpuset are then refused. What it was allowed before is remembered,
  * and restored when the mark is taken off.
  *
+ * Who may open the device may use those cores, whatever cpuset it is in: that
+ * is what configuring them means. Without ai_cpus nobody gets anywhere.
+ *
  * Both can be undone from elsewhere (a cpuset's cores change, a core goes
  * offline, exec), so marked threads are looked at once a second and put back.
  * That costs nothing while there are none.
