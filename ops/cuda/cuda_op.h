@@ -61,9 +61,9 @@ struct air_cuda_step {
  * @library: cuBLASLt is better at it, if it can; then @after, if it has a
  *	kernel, runs instead of the steps
  * @piece: @library is to make the bare product in f32, so many rows at a time,
- *	and @after makes those rows of the result of it: its parameters are those
- *	of the operator but for m, its operands begin at these rows, and the
- *	product is where the workspace would be; 0: it is not
+ *	and @after makes those rows of the result of it: its parameters are
+ *	those of the operator but for m, its operands begin at these rows, and
+ *	the product is where the workspace would be; 0: it is not
  * @variant: which body of the operator the resident kernel runs: one more than
  *	its case there; 0: none
  * @tiles: blocks worth having in the resident kernel

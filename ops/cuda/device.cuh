@@ -291,7 +291,7 @@ __device__ __forceinline__ float air_vec_max(const air_vec<T, V> &v)
 		const air_vec<T, 8> &v)                                     \
 	{                                                                   \
 		T2 p[4];                                                    \
-                                                                            \
+\
 		memcpy(p, &v, 16);                                          \
 		p[0] = __hmax2_nan(__hmax2_nan(p[0], p[1]),                 \
 				   __hmax2_nan(p[2], p[3]));                \

@@ -39,7 +39,8 @@ template <class F> __device__ constexpr int air_ew_width()
 	return 16 / widest;
 }
 
-template <class T, int V> __device__ __forceinline__ bool air_aligned(uint64_t a)
+template <class T, int V>
+__device__ __forceinline__ bool air_aligned(uint64_t a)
 {
 	return a % (sizeof(T) * V) == 0;
 }

@@ -301,7 +301,7 @@ air_reduce_rows_long(const air_reduce_params &p, const air_operands &ops,
 	uint64_t mine = p.lanes > 32 ? 0 : part.thread / p.lanes;
 	uint64_t jobs = p.outer * p.split;
 
-	/* all of a block go round together: lanes shuffle, blocks synchronise */
+	/* all of a block go round together: lanes shuffle, blocks sync */
 	for (uint64_t base = (uint64_t)part.block * teams; base < jobs;
 	     base += (uint64_t)part.blocks * teams) {
 		typename R::acc s = R::identity();
@@ -360,7 +360,7 @@ air_reduce_rows_any(const air_reduce_params &p, const air_operands &ops,
 	uint64_t mine = p.lanes > 32 ? 0 : part.thread / p.lanes;
 	uint64_t jobs = p.outer * p.split;
 
-	/* all of a block go round together: lanes shuffle, blocks synchronise */
+	/* all of a block go round together: lanes shuffle, blocks sync */
 	for (uint64_t base = (uint64_t)part.block * teams; base < jobs;
 	     base += (uint64_t)part.blocks * teams) {
 		air_reduce_job<R> job;
@@ -462,9 +462,9 @@ __device__ __forceinline__ void air_reduce_columns(const air_reduce_params &p,
 					if (i + u * deep < end)
 #pragma unroll
 						for (int k = 0; k < V; k++)
-							s[k] = R::combine(
-								s[k],
-								R::load(v[u].v[k]));
+							s[k] = R::combine(s[k],
+								R::load(
+								v[u].v[k]));
 			}
 		}
 		/* the rows of threads, one after the other, into the first */
@@ -547,7 +547,7 @@ __device__ __forceinline__ void air_reduce_finish(const air_reduce_params &p,
 	{                                                                    \
 		__shared__ uint64_t shared[AIR_SHARED_MIN / 8];              \
 		air_part part = air_part_launched(shared);                   \
-                                                                             \
+\
 		if (ops.addr[1] % 16)                                        \
 			air_reduce_rows_any<R>(p, ops, part);                \
 		else if (p.hold == 1)                                        \

@@ -573,7 +573,7 @@ __device__ __forceinline__ bool air_row_aligned(const air_operands &ops)
 	{                                                                    \
 		__shared__ float shared[AIR_SHARED_MIN / 4];                 \
 		air_part part = air_part_launched(shared);                   \
-                                                                             \
+\
 		if (variant < AIR_ROW_ELEMENTS && !air_row_aligned(ops))     \
 			air_row_variant_body<OP, T>(AIR_ROW_LOOP, p, ops,    \
 						    part);                   \
@@ -591,7 +591,7 @@ __device__ __forceinline__ bool air_row_aligned(const air_operands &ops)
 		using held = air_row_held<T, V, 8, true>;                    \
 		__shared__ float shared[AIR_SHARED_MIN / 4];                 \
 		air_part part = air_part_launched(shared);                   \
-                                                                             \
+\
 		if (air_row_aligned(ops))                                    \
 			air_row_body<OP, T, held, V>(p, ops, part);          \
 		else                                                         \

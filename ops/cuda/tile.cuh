@@ -50,7 +50,8 @@ template <class ACC, class T> __device__ __forceinline__ ACC air_widen(T x)
 {
 	return (ACC)air_float(x);
 }
-template <> __device__ __forceinline__ int32_t air_widen<int32_t, int8_t>(int8_t x)
+template <>
+__device__ __forceinline__ int32_t air_widen<int32_t, int8_t>(int8_t x)
 {
 	return x;
 }
@@ -245,7 +246,8 @@ __device__ __forceinline__ void air_tile_mma(P &p, const air_part &part)
 				w::fill_fragment(s[i][j], 0.0f);
 		if (p.k)
 			fetch(0);
-		for (uint64_t k0 = 0; k0 < p.k; k0 += AIR_MMA_DEPTH, turn ^= 1) {
+		for (uint64_t k0 = 0; k0 < p.k;
+		     k0 += AIR_MMA_DEPTH, turn ^= 1) {
 			T *a = shared + turn * (BM + BN) * AIR_MMA_PITCH;
 			T *b = a + BM * AIR_MMA_PITCH;
 
