@@ -243,8 +243,12 @@ static void air_worker_bury(struct air_channel *ch, u32 worker_id, bool died)
 	if (died)
 		air_log("channel %u: worker %u died, answered=%d\n", ch->id,
 			worker_id, max(ret, 0));
-	/* Whoever sleeps sees the answers, or asks the next one to watch. */
-	air_channel_completed(ch);
+	/*
+	 * Whoever sleeps sees the answers, or asks the next one to watch. If
+	 * there is to be no next one, the end wakes them.
+	 */
+	if (!test_bit(AIR_CH_OWNER_GONE, &ch->flags))
+		air_channel_completed(ch);
 	air_buffers_worker_gone(ch);
 
 	mutex_lock(&air_control);
