@@ -8,6 +8,46 @@
 /* Elements worth waking another thread for. */
 #define GRAIN 32768
 
+/* Operand @i is a vector as long as a row; in x's dtype or f32. */
+static air_status check_vector(const struct air_op *op,
+			       const struct airunner_desc *d, uint32_t i,
+			       struct air_error *e)
+{
+	const struct airunner_tensor *y = &d->tensor[0];
+	air_status st;
+
+	if (!air_has_operand(d, i))
+		return AIR_OK;
+	st = air_check_dtype(
+		op, d, i, AIR_DTYPE_BIT(y->dtype) | AIR_DTYPE_BIT(AIRUNNER_F32),
+		e);
+	if (!st)
+		st = air_check_ndim(op, d, i, 1, 1, e);
+	if (!st)
+		st = air_check_dim(op, d, i, 0, y->shape[y->ndim - 1],
+				   "y's last dimension", e);
+	return st;
+}
+
+air_status air_norm_check(const struct air_op *op,
+			  const struct airunner_desc *d, uint32_t epsilon,
+			  struct air_error *e)
+{
+	air_status st = air_check_dtype(op, d, AIR_NORM_Y, AIR_DTYPES_FLOAT, e);
+
+	if (!st)
+		st = air_check_dtype_as(op, d, AIR_NORM_X, AIR_NORM_Y, e);
+	if (!st)
+		st = air_check_shape_as(op, d, AIR_NORM_X, AIR_NORM_Y, e);
+	if (!st)
+		st = air_check_ndim(op, d, AIR_NORM_Y, 1, AIRUNNER_MAX_DIMS, e);
+	for (uint32_t i = AIR_NORM_WEIGHT; !st && i < op->n_tensors; i++)
+		st = check_vector(op, d, i, e);
+	if (!st)
+		st = air_check_epsilon(op, d, epsilon, "epsilon", e);
+	return st;
+}
+
 struct plan {
 	struct air_cpu_plan base;
 	struct air_iter rows;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Operators that turn each row (the last dimension) into one of the same
- * length: what walks the rows. A row is computed by the operator.
+ * length: their check, and what walks the rows. A row is computed by the
+ * operator.
  */
 #ifndef AIR_NORM_H
 #define AIR_NORM_H
@@ -11,6 +12,14 @@
 #include "ops/cpu.h"
 
 enum { AIR_NORM_Y, AIR_NORM_X, AIR_NORM_WEIGHT, AIR_NORM_BIAS };
+
+/*
+ * The descriptor's check: y and x alike, weight and bias, as far as @op has
+ * them and they are given, vectors as long as a row. @epsilon: its attribute.
+ */
+air_status air_norm_check(const struct air_op *op,
+			  const struct airunner_desc *d, uint32_t epsilon,
+			  struct air_error *e);
 
 /**
  * struct air_norm - a row and the vectors that go with it
