@@ -305,7 +305,13 @@ bool air_wchannel_serve(struct air_wchannel *ch)
 			break;
 	}
 	if (n) {
-		w->now = air_now();
+		/*
+		 * Operators that ran here have moved the clock to the end of
+		 * the last: what is charged is what the completions say, and
+		 * not the reading of the clock, once a slice, on top.
+		 */
+		if (w->now == start)
+			w->now = air_now();
 		air_charge(ch, w->now - start);
 		ch->idle_since = 0;
 	} else if (!ch->idle_since) {
