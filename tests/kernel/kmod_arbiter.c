@@ -556,6 +556,70 @@ static void worker_group(void)
 	check_eq(reap(spawn(as_stranger, NULL)), 0);
 }
 
+/* Root of a user namespace is nobody to us. */
+static void in_user_namespace(void *arg)
+{
+	struct airunner_build_channel build_channel;
+	struct region r;
+	struct worker w;
+	int fd = device_open(), fd2 = device_open();
+
+	limit_memlock(17 * 4096);
+	if (unshare(CLONE_NEWUSER))
+		_exit(77);
+	check_errno(attach_with(&w, fd2, 0, 0), EPERM);
+	region_make(&r, 4, REGION_SIZE + 4096);
+	build_channel = build_arg(&r);
+	build_channel.priority = AIRUNNER_PRIO_REALTIME;
+	check_errno(build_with(fd, &r, &build_channel), EPERM);
+	build_channel.priority = AIRUNNER_PRIO_NORMAL;
+	check_errno(build_with(fd, &r, &build_channel), ENOMEM);
+	build_channel.region_size = REGION_SIZE;
+	check(!build_with(fd, &r, &build_channel));
+	check_errno(channel_call(fd, AIRUNNER_IOC_RESET_CHANNEL, r.id), EPERM);
+}
+
+static void user_namespace(void)
+{
+	int status = reap(spawn(in_user_namespace, NULL));
+
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		skip("no user namespaces here");
+	check_eq(status, 0);
+}
+
+static void building_child(void *arg)
+{
+	struct region r;
+
+	/* In its own namespace it is the first. */
+	check_eq(getpid(), 1);
+	channel_make(device_open(), &r);
+	atomic_store((atomic_int *)arg, 1);
+	for (;;)
+		pause();
+}
+
+/* A worker is told who built a channel as it would call that process. */
+static void pid_namespace(void)
+{
+	atomic_int *built = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct airunner_event event;
+	struct worker w;
+	pid_t pid;
+
+	attach(&w);
+	if (unshare(CLONE_NEWPID))
+		skip("no pid namespaces here");
+	pid = spawn(building_child, built);
+	eventually(atomic_load(built));
+	event = expect_event(w.fd, AIRUNNER_EV_CHANNEL_NEW, 0);
+	check_eq(event.owner_pid, pid);
+	kill(pid, SIGKILL);
+	reap(pid);
+}
+
 static void attach_refused(void)
 {
 	struct airunner_attach_worker arg = { .size = sizeof(arg) };
@@ -598,6 +662,8 @@ static const struct test_case cases[] = {
 	{ "pinned_to_worker", pinned_to_worker },
 	{ "permissions", permissions },
 	{ "worker_group", worker_group },
+	{ "user_namespace", user_namespace },
+	{ "pid_namespace", pid_namespace },
 	{ "attach_refused", attach_refused },
 };
 
