@@ -294,9 +294,17 @@ static bool close_enough(const struct conf_op *op, uint32_t dtype,
 	static const double half[] = { [AIRUNNER_F32] = 0x1p-24,
 				       [AIRUNNER_F16] = 0x1p-11,
 				       [AIRUNNER_BF16] = 0x1p-8 };
-	static const double least[] = { [AIRUNNER_F32] = 0x1p-149,
-					[AIRUNNER_F16] = 0x1p-24,
-					[AIRUNNER_BF16] = 0x1p-133 };
+	/*
+	 * Below the normal numbers errors are absolute. Each operation in f32
+	 * rounds by up to half of 2^-149, what comes after it (a weight of up
+	 * to 2) may double that, and results take up to three of them. Besides,
+	 * one unit of y's own dtype.
+	 */
+	static const double least[] = {
+		[AIRUNNER_F32] = 4 * 0x1p-149,
+		[AIRUNNER_F16] = 0x1p-24 + 3 * 0x1p-149,
+		[AIRUNNER_BF16] = 0x1p-133 + 3 * 0x1p-149,
+	};
 	conf_real rounded = conf_round(dtype, want);
 	conf_real allowed;
 

@@ -143,7 +143,8 @@ struct conf_call {
  * struct conf_op - an operator's cases
  * @exact: the result is the reference rounded to y's dtype, to the bit
  * @error: else it may be off by half a unit of the last place, for rounding,
- *	and by @error * 2^-24 * mag, for computing in f32
+ *	and by @error * 2^-24 * mag, for computing in f32; and by a few of the
+ *	smallest numbers there are, where results are subnormal
  */
 struct conf_op {
 	enum air_op_id id;
