@@ -413,6 +413,10 @@ void air_turn_report(struct air_channel *ch, u64 device_ns, u32 flags)
 		/* A doorbell meanwhile may be for what it has not seen. */
 		if (flags & AIRUNNER_REPORT_MORE || ch->rung)
 			air_ready(ch);
+	} else if (flags & AIRUNNER_REPORT_MORE &&
+		   !test_bit(AIR_CH_ENDING, &ch->flags)) {
+		/* Its producer did not see that it should have rung. */
+		air_turn_request(ch);
 	}
 	air_queue_changed(ch->queue);
 }

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <airunner.h>
 
@@ -48,8 +49,7 @@ static air_status check_options(const struct air_channel_options *o)
 				     "channel arena is %llu bytes; at most "
 				     "%llu are possible",
 				     (unsigned long long)o->arena,
-				     (unsigned long long)AIRUNNER_OFFSET_MASK /
-					     2);
+				     (unsigned long long)AIRUNNER_OFFSET_MASK / 2);
 	if (o->priority > AIRUNNER_PRIO_CLASSES)
 		return air_error_set(
 			AIR_BAD_ARGUMENT,
@@ -206,7 +206,8 @@ static void drop_cached(struct air_channel *ch)
 	struct air_list *pos, *next;
 
 	pthread_mutex_lock(&ch->lock);
-	air_list_each(pos, next, &ch->buffers) {
+	air_list_each(pos, next, &ch->buffers)
+	{
 		struct air_buffer *buf =
 			air_list_entry(pos, struct air_buffer, node);
 
@@ -256,6 +257,23 @@ uint32_t air_channel_entries(const air_channel *ch)
 	return 1u << ch->ring.order;
 }
 
+/*
+ * Who sleeps on a descriptor cannot look again after a while by itself, so the
+ * worker must not miss that it does (libairunner/membarrier.h). Once it has
+ * seen this, which takes no longer than the pause here, it never does.
+ */
+static void want_fences(struct air_channel *ch)
+{
+	const struct timespec pause = {.tv_nsec = AIR_LOOK_AGAIN_NS};
+
+	if (air_load(&ch->fenced, ACQUIRE))
+		return;
+	__atomic_fetch_or(&ch->ring.ctrl->cq_flags, AIRUNNER_CQ_FENCE,
+			  __ATOMIC_SEQ_CST);
+	nanosleep(&pause, NULL);
+	air_store(&ch->fenced, true, RELEASE);
+}
+
 air_status air_channel_fd(air_channel *ch, int *fd)
 {
 	air_status status;
@@ -267,7 +285,10 @@ air_status air_channel_fd(air_channel *ch, int *fd)
 	status = air_channel_usable(ch);
 	if (status != AIR_OK)
 		return status;
-	return ch->ops->notify_fd(ch, fd);
+	status = ch->ops->notify_fd(ch, fd);
+	if (status == AIR_OK)
+		want_fences(ch);
+	return status;
 }
 
 /* Whether air_next() would find something, or somebody's token has completed.
@@ -308,11 +329,6 @@ air_status air_channel_arm(air_channel *ch)
 		return status;
 	ch->ops->notify_clear(ch);
 	air_ring_arm_waiter(&ch->ring);
-	if (air_load(&ch->ring.ctrl->sq_flags, RELAXED) & AIRUNNER_SQ_ASYM &&
-	    !air_membarrier())
-		return air_error_static(AIR_UNSUPPORTED,
-					"membarrier(2) is refused here "
-					"(seccomp?): wait with air_wait()");
 	if (air_load(&ch->ring.ctrl->sq_flags, RELAXED) & AIRUNNER_SQ_WATCH)
 		gone = ch->ops->doorbell(ch, true);
 	else if (ch->ops->check)

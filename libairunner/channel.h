@@ -75,6 +75,7 @@ struct air_channel {
 	void *priv __attribute__((aligned(128)));
 	struct air_mapping region;
 	air_executor executor;
+	bool fenced;	/* the worker has seen AIRUNNER_CQ_FENCE */
 	uint64_t arena; /* offset of the first descriptor record */
 	uint32_t arena_records;
 	struct air_list node; /* in dev->channels */

@@ -160,14 +160,18 @@ static inline uint32_t air_flags_after(uint32_t *flags, bool asym)
  * here on. It then looks once more, and sleeps only if there is still nothing.
  * When the other side reads the flags without a fence (asym),
  * membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED) must follow before that look:
- * one call serves all rings that were armed before it.
+ * one call serves all rings that were armed before it. And as it may pass a
+ * processor over (libairunner/membarrier.h), the first sleep is a short one,
+ * with another look at its end. Return: whether the bit was set already.
  */
-static inline void air_flags_arm(uint32_t *flags, uint32_t bit)
+static inline bool air_flags_arm(uint32_t *flags, uint32_t bit)
 {
-	__atomic_fetch_or(flags, bit, __ATOMIC_SEQ_CST);
+	uint32_t before = __atomic_fetch_or(flags, bit, __ATOMIC_SEQ_CST);
+
 #ifndef AIR_TSAN
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 #endif
+	return before & bit;
 }
 
 static inline uint64_t air_ring_slot(const struct air_ring *r, uint64_t index)
@@ -307,9 +311,9 @@ static inline bool air_ring_cancel(struct air_ring *r, uint64_t index)
  * this order: whoever wakes clears the flag before it counts the bell, and so
  * cannot clear one that was set by a waiter who misses the count.
  */
-static inline void air_ring_arm_waiter(struct air_ring *r)
+static inline bool air_ring_arm_waiter(struct air_ring *r)
 {
-	air_flags_arm(&r->ctrl->cq_flags, AIRUNNER_CQ_NEED_WAKEUP);
+	return air_flags_arm(&r->ctrl->cq_flags, AIRUNNER_CQ_NEED_WAKEUP);
 }
 
 /* Look once for the completion of @index; *@cqe is a copy. */
@@ -415,8 +419,11 @@ static inline void air_ring_complete(struct air_ring *r, uint64_t index,
  */
 static inline bool air_ring_client_sleeps(struct air_ring *r, bool asym)
 {
-	return air_flags_after(&r->ctrl->cq_flags, asym) &
-	       AIRUNNER_CQ_NEED_WAKEUP;
+	uint32_t flags = air_flags_after(&r->ctrl->cq_flags, asym);
+
+	if (asym && flags & AIRUNNER_CQ_FENCE)
+		flags = air_flags_after(&r->ctrl->cq_flags, false);
+	return flags & AIRUNNER_CQ_NEED_WAKEUP;
 }
 
 /* What must precede the wake-up of the clients, whatever carries it. */

@@ -14,13 +14,6 @@
 #include "libairunner/membarrier.h"
 
 /*
- * How long to sleep when the other side goes without fences and this one may
- * not call membarrier(2): a wake-up may then be missed, and only looking again
- * helps.
- */
-#define UNSURE_SLICE_NS 500000
-
-/*
  * A worker that was woken on the waiter's own processor, the others being busy,
  * runs only when that lets go of it: poll undisturbed for no longer than a
  * round trip takes when the worker is at hand.
@@ -103,8 +96,7 @@ static void correct(struct air_channel *ch, uint64_t meta, struct air_cqe *cqe)
 
 /* The caller has claimed @index. Explain a failure, give the slot back. */
 static air_status deliver(struct air_channel *ch, uint64_t index,
-			  struct air_cqe *cqe,
-			  struct air_completion *completion)
+			  struct air_cqe *cqe, struct air_completion *completion)
 {
 	struct air_slot *slot = slot_of(ch, index);
 	uint64_t meta = air_load(&slot->meta, RELAXED);
@@ -250,14 +242,41 @@ air_status air_channel_ended(struct air_channel *ch)
 			     air_status_string(status));
 }
 
+/*
+ * Until when a waiter may sleep before it looks again. It need not, where the
+ * worker fences. Where it does not, the barrier may have passed it over
+ * (libairunner/membarrier.h), or is not to be had here at all.
+ */
+struct doubt {
+	uint64_t seq;	/* nobody has been woken since it was this, and */
+	uint64_t until; /* by then the worker has seen that somebody sleeps */
+};
+
+static uint64_t arm(struct air_channel *ch, uint64_t seq, struct doubt *doubt)
+{
+	bool armed = air_ring_arm_waiter(&ch->ring);
+	uint64_t now;
+
+	if (!(air_load(&ch->ring.ctrl->sq_flags, RELAXED) & AIRUNNER_SQ_ASYM))
+		return UINT64_MAX;
+	now = air_now();
+	if (!air_membarrier())
+		return now + AIR_LOOK_AGAIN_NS;
+	if (!armed || !doubt->until || doubt->seq != seq) {
+		doubt->seq = seq;
+		doubt->until = now + AIR_LOOK_AGAIN_NS;
+	}
+	return now < doubt->until ? doubt->until : UINT64_MAX;
+}
+
 air_status air_channel_await(struct air_channel *ch, uint64_t index,
 			     uint64_t deadline, struct air_cqe *cqe)
 {
+	struct doubt doubt = {0};
 	air_status status;
 
 	for (;;) {
-		uint64_t seq, until = deadline;
-		bool unsure;
+		uint64_t seq, until;
 
 		if (spin(ch, index, deadline, cqe, &status))
 			return status;
@@ -265,10 +284,7 @@ air_status air_channel_await(struct air_channel *ch, uint64_t index,
 			return timed_out(ch, index);
 
 		seq = ch->ops->sleep_begin(ch);
-		air_ring_arm_waiter(&ch->ring);
-		unsure = air_load(&ch->ring.ctrl->sq_flags, RELAXED) &
-				 AIRUNNER_SQ_ASYM &&
-			 !air_membarrier();
+		until = arm(ch, seq, &doubt);
 		if (look(ch, index, cqe, &status))
 			return status;
 
@@ -277,8 +293,8 @@ air_status air_channel_await(struct air_channel *ch, uint64_t index,
 		    AIRUNNER_SQ_WATCH)
 			status = ch->ops->doorbell(ch, true);
 		if (status == AIR_OK) {
-			if (unsure && until > air_now() + UNSURE_SLICE_NS)
-				until = air_now() + UNSURE_SLICE_NS;
+			if (until > deadline)
+				until = deadline;
 			status = ch->ops->sleep(ch, seq, until);
 		}
 		if (status != AIR_OK) {
@@ -517,8 +533,7 @@ air_status air_channel_call(struct air_channel *ch, const struct air_call *call,
 			break;
 		/* Only what nobody has collected for long makes no room. */
 		head = air_channel_head(ch);
-		if (air_channel_done(ch, head) &&
-		    !air_channel_taken(ch, head) &&
+		if (air_channel_done(ch, head) && !air_channel_taken(ch, head) &&
 		    !(meta_of(ch, head) & AIR_SLOT_DETACHED))
 			return status;
 		status = await_worker(ch, head, cqe);

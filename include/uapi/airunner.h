@@ -145,7 +145,9 @@ AIRUNNER_ASSERT(sizeof(struct airunner_ctrl) == 0x400, "ctrl is 1 KiB");
  * The client registered for membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED): its
  * producers read sq_flags after publishing without a fence, and a worker that
  * goes to sleep pays for the ordering with membarrier(2) between setting
- * NEED_WAKEUP and its last look. Without this bit producers fence.
+ * NEED_WAKEUP and its last look. That barrier may pass a processor over (see
+ * docs/abi.md), so it looks again a while later. Without this bit producers
+ * fence.
  */
 #define AIRUNNER_CLIENT_ASYM	(1U << 0)
 
@@ -159,12 +161,19 @@ AIRUNNER_ASSERT(sizeof(struct airunner_ctrl) == 0x400, "ctrl is 1 KiB");
 #define AIRUNNER_SQ_WATCH	(1U << 1)
 /*
  * The worker registered for membarrier likewise: it looks at cq_flags after
- * completing without a fence, and a client that goes to sleep pays.
+ * completing without a fence, and a client that goes to sleep pays, and looks
+ * again a while later.
  */
 #define AIRUNNER_SQ_ASYM	(1U << 2)
 
 /* A client sleeps (or is about to): wake it after completing. */
 #define AIRUNNER_CQ_NEED_WAKEUP	(1U << 0)
+/*
+ * Set once by a client that sleeps where it cannot look again after a while,
+ * on the event descriptor: the worker fences between completing and looking
+ * at these flags, whatever it said of AIRUNNER_SQ_ASYM.
+ */
+#define AIRUNNER_CQ_FENCE	(1U << 1)
 
 #define AIRUNNER_SQ_OFFSET	0x400
 
@@ -854,7 +863,10 @@ struct airunner_event {
 
 /* The channel's ring is empty and NEED_WAKEUP is set in it. */
 #define AIRUNNER_REPORT_IDLE	(1U << 0)
-/* The quantum is over and there is more: queue it again. */
+/*
+ * The quantum is over and there is more: queue it again. Of a channel that has
+ * no turn: something is in its ring that nobody rang for, as if it had.
+ */
 #define AIRUNNER_REPORT_MORE	(1U << 1)
 
 /**

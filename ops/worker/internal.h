@@ -45,8 +45,6 @@
 #define AIR_MAX_QUANTUM_NS	1000000000000ull
 /* How often a busy worker asks a source that only its descriptor tells of. */
 #define AIR_SOURCE_NS	20000
-/* How often it looks at rings of producers it cannot order itself against. */
-#define AIR_TIMED_NS	2000000
 
 /* ----------------------------------------------------------------- tables */
 
@@ -183,6 +181,7 @@ enum air_wstate {
  *	without turns
  * @turn_left: what it may still use in this turn, ns
  * @idle_since: when the ring was first found empty; 0: it was not
+ * @armed_at: when NEED_WAKEUP was set, of one on the worker's timed list
  * @killed: sentence of air_wchannel_kill(); atomic
  * @rung: on the mailbox's list; atomic
  * @touched: completions written, the client not looked at yet
@@ -205,11 +204,11 @@ struct air_wchannel {
 	struct air_table descs, bufs;
 
 	uint64_t device_ns, completed, last_end;
-	uint64_t turn_end, idle_since;
+	uint64_t turn_end, idle_since, armed_at;
 	int64_t turn_left;
 	uint32_t priority;
 	const uint32_t *best_prio;
-	struct air_list on;		/* worker's active, idle or lent */
+	struct air_list on;		/* worker's active, timed or lent */
 	struct air_wchannel *next_touched;
 
 	const struct air_wchannel_ops *ops;
@@ -294,7 +293,7 @@ struct air_worker {
 	uint64_t next_source;
 	bool asym;			/* this process takes membarriers */
 	bool can_barrier;		/* and may send them */
-	struct air_list timed;		/* idle channels looked at by time */
+	struct air_list timed;		/* idle channels, to be looked at again */
 	uint32_t n_removing;
 	bool activated;			/* a channel, since they were served */
 	bool quiesced;
@@ -350,6 +349,8 @@ bool air_wchannel_may_rest(const struct air_wchannel *ch);
 void air_wchannels_rest(struct air_worker *w);
 /* Look at idle channels that cannot be relied on to ring. */
 void air_wchannels_timed(struct air_worker *w);
+/* When that is due next; there is one to be looked at. */
+uint64_t air_wchannels_timed_next(const struct air_worker *w);
 void air_wchannel_die(struct air_wchannel *ch, const char *sentence);
 /* Go on with a removal. True when the channel is gone. */
 bool air_wchannel_try_finish(struct air_wchannel *ch);

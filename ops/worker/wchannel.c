@@ -62,8 +62,18 @@ static void go_idle(struct air_wchannel *ch)
 {
 	ch->state = AIR_CH_IDLE;
 	air_list_remove(&ch->on);
-	if (ch->asym_client && !ch->w->can_barrier && !in_turns(ch))
-		air_list_append(&ch->w->timed, &ch->on);
+}
+
+/*
+ * It sleeps now; but a producer that goes without fences may not have seen
+ * that (libairunner/membarrier.h): look again after a while.
+ */
+static void doubt(struct air_wchannel *ch)
+{
+	if (!ch->asym_client)
+		return;
+	ch->armed_at = air_now();
+	air_list_append(&ch->w->timed, &ch->on);
 }
 
 static void report(struct air_wchannel *ch, uint32_t flags)
@@ -163,6 +173,7 @@ static void rest(struct air_wchannel *ch)
 		return;
 	}
 	go_idle(ch);
+	doubt(ch);
 	if (in_turns(ch)) {
 		ch->turn_end = 0;
 		report(ch, AIRUNNER_REPORT_IDLE);
@@ -175,7 +186,8 @@ void air_wchannels_rest(struct air_worker *w)
 	bool need_barrier = false;
 
 	air_list_init(&resting);
-	air_list_each(pos, n, &w->active) {
+	air_list_each(pos, n, &w->active)
+	{
 		struct air_wchannel *ch =
 			air_list_entry(pos, struct air_wchannel, on);
 
@@ -191,35 +203,58 @@ void air_wchannels_rest(struct air_worker *w)
 	/* One for all of them. */
 	if (need_barrier && w->can_barrier && !air_membarrier()) {
 		w->can_barrier = false;
-		air_log(AIR_LOG_WARNING,
-			"membarrier is refused: idle channels are looked at every %u us",
-			AIR_TIMED_NS / 1000);
+		air_log(AIR_LOG_WARNING, "membarrier is refused: idle channels are looked at every %u us",
+			AIR_LOOK_AGAIN_NS / 1000);
 	}
-	air_list_each(pos, n, &resting) {
+	air_list_each(pos, n, &resting)
+	{
 		air_list_remove(pos);
 		air_list_append(&w->active, pos);
 		rest(air_list_entry(pos, struct air_wchannel, on));
 	}
 }
 
+/* Something came, and nobody rang for it. */
+static void wake_unasked(struct air_wchannel *ch)
+{
+	if (in_turns(ch) && ch->state == AIR_CH_IDLE && !ch->removing)
+		report(ch, AIRUNNER_REPORT_MORE);
+	else
+		air_wchannel_activate(ch);
+}
+
 void air_wchannels_timed(struct air_worker *w)
 {
 	struct air_list *pos, *n;
 
-	air_list_each(pos, n, &w->timed) {
+	/* In the order in which they were armed. */
+	air_list_each(pos, n, &w->timed)
+	{
 		struct air_wchannel *ch =
 			air_list_entry(pos, struct air_wchannel, on);
 
+		if (w->now < ch->armed_at + AIR_LOOK_AGAIN_NS)
+			break;
+		if (w->can_barrier)
+			air_list_remove(pos);
 		if (has_work(ch))
-			air_wchannel_activate(ch);
+			wake_unasked(ch);
 	}
+}
+
+uint64_t air_wchannels_timed_next(const struct air_worker *w)
+{
+	const struct air_wchannel *first =
+		air_list_entry(w->timed.next, const struct air_wchannel, on);
+
+	return (w->can_barrier ? first->armed_at : w->now) + AIR_LOOK_AGAIN_NS;
 }
 
 /* End a turn that has used its time up. */
 static void end_turn(struct air_wchannel *ch)
 {
 	if (!ch->holding && !has_work(ch) && ch->state != AIR_CH_LENT)
-		return;	/* nothing there: it goes to rest in a moment */
+		return; /* nothing there: it goes to rest in a moment */
 	ch->turn_end = 0;
 	go_idle(ch);
 	report(ch, AIRUNNER_REPORT_MORE);
@@ -324,8 +359,7 @@ bool air_wchannel_serve(struct air_wchannel *ch)
 
 /* ------------------------------------------------- rings that are lent out */
 
-bool air_wchannel_lend(struct air_wchannel *ch, uint32_t executor,
-		       uint64_t index)
+bool air_wchannel_lend(struct air_wchannel *ch, uint32_t executor, uint64_t index)
 {
 	struct air_wexec *x = &ch->w->exec[executor];
 
@@ -380,7 +414,8 @@ void air_wchannels_watch(struct air_worker *w)
 {
 	struct air_list *pos, *n;
 
-	air_list_each(pos, n, &w->lent) {
+	air_list_each(pos, n, &w->lent)
+	{
 		struct air_wchannel *ch =
 			air_list_entry(pos, struct air_wchannel, on);
 		uint64_t seen = ch->watch_index;
@@ -462,8 +497,7 @@ static air_status take_over(struct air_wchannel *ch, struct air_error *e)
 	return AIR_OK;
 }
 
-static air_status check(const struct air_wchannel_config *c,
-			struct air_error *e)
+static air_status check(const struct air_wchannel_config *c, struct air_error *e)
 {
 	if (c->order < AIRUNNER_MIN_ORDER || c->order > AIRUNNER_MAX_ORDER)
 		return air_fail(e, AIR_BAD_ARGUMENT,
@@ -475,11 +509,11 @@ static air_status check(const struct air_wchannel_config *c,
 				c->region);
 	if (c->size < airunner_arena_offset(c->order) ||
 	    c->size > AIRUNNER_OFFSET_MASK)
-		return air_fail(e, AIR_BAD_ARGUMENT,
-				"region of %llu bytes; order %u needs %llu",
-				(unsigned long long)c->size, c->order,
-				(unsigned long long)airunner_arena_offset(
-					c->order));
+		return air_fail(
+			e, AIR_BAD_ARGUMENT,
+			"region of %llu bytes; order %u needs %llu",
+			(unsigned long long)c->size, c->order,
+			(unsigned long long)airunner_arena_offset(c->order));
 	if (!c->ops || !c->ops->removed || c->executor >= AIR_EXECUTORS)
 		return air_fail(e, AIR_BAD_ARGUMENT,
 				"channel's ops or executor %u", c->executor);
@@ -532,6 +566,8 @@ static air_status add(struct air_worker *w, const struct air_wchannel_config *c,
 		goto fail;
 	air_list_append(&w->all, &ch->on_all);
 	air_wchannel_activate(ch);
+	if (ch->state == AIR_CH_IDLE)
+		doubt(ch);
 	*out = ch;
 	return AIR_OK;
 fail:
@@ -565,8 +601,7 @@ void air_wchannel_die(struct air_wchannel *ch, const char *sentence)
 	if (ch->asym_client && ch->w->can_barrier)
 		ch->w->can_barrier = air_membarrier();
 	answer_all(ch, AIR_CHANNEL_DEAD);
-	if (ch->asym_client && !ch->w->can_barrier)
-		air_list_append(&ch->w->timed, &ch->on);
+	doubt(ch);
 	air_store(&ch->killed, sentence, RELAXED);
 	if (in_turns(ch) && ch->turn_end) {
 		ch->turn_end = 0;
@@ -614,8 +649,7 @@ static void forget_all(struct air_wchannel *ch)
 	for (uint32_t id = 1; ch->opened >> id; id++) {
 		struct air_wexec *x = &ch->w->exec[id];
 
-		if ((ch->opened & (1U << id)) && x->ops &&
-		    x->ops->channel_close)
+		if ((ch->opened & (1U << id)) && x->ops && x->ops->channel_close)
 			x->ops->channel_close(x->ex, ch->ex_priv[id]);
 	}
 }
@@ -665,8 +699,7 @@ void air_wchannel_abandon(struct air_wchannel *ch)
 		air_answer(ch, work->index, AIR_WORKER_DIED, 0, now, now);
 	for (struct air_late *late = ch->late_first; late; late = late->next)
 		if (late->answer)
-			air_answer(ch, late->index, AIR_WORKER_DIED, 0, now,
-				   now);
+			air_answer(ch, late->index, AIR_WORKER_DIED, 0, now, now);
 	if (ch->holding)
 		air_answer(ch, ch->held_index, AIR_WORKER_DIED, 0, now, now);
 	/* Executors are gone: whoever had the ring will not answer. */
@@ -707,10 +740,9 @@ static air_status add_here(void *arg)
 
 air_status air_worker_add_channel(struct air_worker *w,
 				  const struct air_wchannel_config *config,
-				  struct air_wchannel **out,
-				  struct air_error *e)
+				  struct air_wchannel **out, struct air_error *e)
 {
-	struct add_call c = { w, config, out, e };
+	struct add_call c = {w, config, out, e};
 	air_status st;
 
 	air_fail(e, AIR_OK, "%s", "");
@@ -735,7 +767,7 @@ static air_status remove_here(void *arg)
 
 void air_worker_remove_channel(struct air_wchannel *ch, enum air_remove how)
 {
-	struct remove_call c = { ch, how };
+	struct remove_call c = {ch, how};
 
 	/* A worker that has stopped has removed it already. */
 	air_worker_call(ch->w, remove_here, &c);
@@ -763,7 +795,7 @@ air_status air_worker_add_buffer(struct air_wchannel *ch, uint32_t handle,
 				 const struct air_wbuffer_config *config,
 				 struct air_error *e)
 {
-	struct buffer_call c = { ch, handle, config };
+	struct buffer_call c = {ch, handle, config};
 	air_status st;
 
 	if (!handle)
@@ -775,8 +807,7 @@ air_status air_worker_add_buffer(struct air_wchannel *ch, uint32_t handle,
 			 handle);
 	else if (st)
 		air_fail(e, st, "buffer %u of %llu bytes: %s", handle,
-			 (unsigned long long)config->size,
-			 air_status_string(st));
+			 (unsigned long long)config->size, air_status_string(st));
 	return st;
 }
 
@@ -789,7 +820,7 @@ static air_status drop_buffer_here(void *arg)
 
 air_status air_worker_drop_buffer(struct air_wchannel *ch, uint32_t handle)
 {
-	struct buffer_call c = { ch, handle, NULL };
+	struct buffer_call c = {ch, handle, NULL};
 
 	return air_worker_call(ch->w, drop_buffer_here, &c);
 }

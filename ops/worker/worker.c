@@ -122,7 +122,7 @@ static void limit(struct air_worker *w, struct sleep *s)
 	if (w->quiesced)
 		wake_by(s, w->drain_end, w->now);
 	if (!air_list_empty(&w->timed))
-		wake_by(s, w->now + AIR_TIMED_NS, w->now);
+		wake_by(s, air_wchannels_timed_next(w), w->now);
 	air_list_each(pos, n, &w->active) {
 		struct air_wchannel *ch =
 			air_list_entry(pos, struct air_wchannel, on);

@@ -123,9 +123,10 @@ air_status air_worker_caps(struct air_worker *w, air_executor executor,
  * @turn_over: the channel is served in turns: air_wchannel_ready() begins one,
  *	this call ends it. @flags: AIRUNNER_REPORT_IDLE (the ring is empty and
  *	NEED_WAKEUP is set in it), AIRUNNER_REPORT_MORE (the quantum is over
- *	and there is more), 0 (time to account, the turn goes on). @device_ns
- *	and @completed since the last call. NULL: the worker serves the
- *	channel whenever it has work, fairly among its likes
+ *	and there is more; or, without a turn, something came that nobody rang
+ *	for), 0 (time to account, the turn goes on). @device_ns and @completed
+ *	since the last call. NULL: the worker serves the channel whenever it
+ *	has work, fairly among its likes
  * @dead: the region makes no sense (or was reported by
  *	air_wchannel_kill()): what could be answered was answered
  *	AIR_CHANNEL_DEAD, and the channel is served no more. The transport

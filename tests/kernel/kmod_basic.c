@@ -179,6 +179,12 @@ static void any_start_order(void)
 	expect_no_event(w.fd);
 	report(w.fd, r.id, AIRUNNER_REPORT_IDLE, 0);
 	expect_no_event(w.fd);
+	/* What nobody rang for, its worker may find. */
+	report(w.fd, r.id, AIRUNNER_REPORT_MORE, 0);
+	expect_event(w.fd, AIRUNNER_EV_READY, r.id);
+	report(w.fd, r.id, AIRUNNER_REPORT_IDLE, 0);
+	report(w.fd, r.id, AIRUNNER_REPORT_IDLE, 0);
+	expect_no_event(w.fd);
 }
 
 /* A client that is about to sleep has its completions watched. */

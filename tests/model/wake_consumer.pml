@@ -7,7 +7,9 @@
  * at a fence (TSO). Without -DASYM producers fence between publishing and
  * reading NEED_WAKEUP. With it they do not, and the consumer that goes to
  * sleep drains their buffers instead, one after the other, as membarrier(2)
- * interrupts the processors they run on.
+ * interrupts the processors they run on; or does not, as membarrier(2) may
+ * pass them over. So it looks a second time once that much time has passed
+ * that the buffers have drained by themselves, and only then sleeps for good.
  *
  * What is published is only counted here; ring.pml has the slots. The bell is
  * a futex: sleeping ends as soon as it differs from what was read before.
@@ -22,9 +24,8 @@
  *	run: wake-consumer-asym -DASYM
  *	break: wake-consumer-no-producer-fence -DBUG_PRODUCER_FENCE
  *	break: wake-consumer-no-consumer-fence -DBUG_CONSUMER_FENCE
- *	break: wake-consumer-no-membarrier -DASYM -DBUG_MEMBARRIER
+ *	break: wake-consumer-no-second-look -DASYM -DBUG_SECOND_LOOK
  *	break: wake-consumer-no-recheck -DBUG_RECHECK
- *	break: wake-consumer-asym-no-recheck -DASYM -DBUG_RECHECK
  *	break: wake-consumer-bell-read-late -DBUG_BELL_LATE
  */
 #define PRODUCERS	2
@@ -109,11 +110,17 @@ proctype consumer()
 #else
 		atomic { drain_flag(); need_wakeup = 1 }
 #endif
-#if defined(ASYM) && !defined(BUG_MEMBARRIER)
-		atomic { visible[0] = visible[0] + buffered[0];
-			 buffered[0] = 0 }
-		atomic { visible[1] = visible[1] + buffered[1];
-			 buffered[1] = 0 }
+#ifdef ASYM
+		if
+		:: atomic { visible[0] = visible[0] + buffered[0];
+			    buffered[0] = 0 }
+		:: true
+		fi;
+		if
+		:: atomic { visible[1] = visible[1] + buffered[1];
+			    buffered[1] = 0 }
+		:: true
+		fi;
 #endif
 		if
 #ifdef BUG_RECHECK
@@ -125,7 +132,18 @@ proctype consumer()
 #ifdef BUG_BELL_LATE
 			before = bell;
 #endif
+#if defined(ASYM) && !defined(BUG_SECOND_LOOK)
+			if
+			:: bell != before
+			:: buffered[0] == 0 && buffered[1] == 0 ->
+				if
+				:: SOMETHING
+				:: !SOMETHING -> bell != before
+				fi
+			fi
+#else
 			bell != before
+#endif
 		fi;
 		/* air_ring_disarm_consumer() */
 		atomic { drain_flag(); flag_buffer = 0 + 1; before = 0 }

@@ -7,7 +7,9 @@
  *
  * The worker's stores pass through a buffer, as the producers' do in
  * wake_consumer.pml, and -DASYM means the same with the roles changed: the
- * worker does not fence, the waiter calls membarrier(2).
+ * worker does not fence, the waiter calls membarrier(2), which may have no
+ * effect, and sleeps for good only when it has looked again later with nobody
+ * woken and the flag set all the while (libairunner/wait.c: arm).
  *
  * Checked: no waiter sleeps for good with its completion written (an invalid
  * end state).
@@ -18,10 +20,10 @@
  *	run: wake-waiters
  *	run: wake-waiters-asym -DASYM
  *	break: wake-waiters-no-worker-fence -DBUG_WORKER_FENCE
- *	break: wake-waiters-no-membarrier -DASYM -DBUG_MEMBARRIER
+ *	break: wake-waiters-no-second-look -DASYM -DBUG_SECOND_LOOK
+ *	break: wake-waiters-flag-cleared -DASYM -DBUG_STILL_ARMED
  *	break: wake-waiters-bell-before-disarm -DBUG_BELL_FIRST
  *	break: wake-waiters-no-recheck -DBUG_RECHECK
- *	break: wake-waiters-asym-no-recheck -DASYM -DBUG_RECHECK
  *	break: wake-waiters-bell-read-late -DBUG_BELL_LATE
  */
 #define WAITERS	2
@@ -80,21 +82,28 @@ wake:
 
 proctype waiter(byte w)
 {
-	byte n, before;
+	byte n, before, seq;
+	bit sure, armed;
 
 	do
 	:: n == ROUNDS -> break
 	:: else ->
-		atomic { n++; submitted[w] = n }
+		atomic { n++; submitted[w] = n; sure = 0 }
 		do
 		:: visible[w] == n -> break
 		:: visible[w] < n ->
 #ifndef BUG_BELL_LATE
 			before = bell;
 #endif
-			need_wakeup = 1;
-#if defined(ASYM) && !defined(BUG_MEMBARRIER)
-			atomic { drain() }
+			atomic { armed = need_wakeup; need_wakeup = 1 }
+#ifdef ASYM
+#ifndef BUG_STILL_ARMED
+			sure = sure && armed && seq == before;
+#endif
+			if
+			:: atomic { drain() }
+			:: true
+			fi;
 #endif
 			if
 #ifdef BUG_RECHECK
@@ -106,7 +115,16 @@ proctype waiter(byte w)
 #ifdef BUG_BELL_LATE
 				before = bell;
 #endif
+#if defined(ASYM) && !defined(BUG_SECOND_LOOK)
+				seq = before;
+				if
+				:: bell != before
+				:: !sure && buffered[0] == 0 &&
+				   buffered[1] == 0 -> sure = 1
+				fi
+#else
 				bell != before
+#endif
 			fi;
 			before = 0
 		od

@@ -17,8 +17,8 @@
 #include "tests/stress/stress.h"
 
 #define MAX_PRODUCERS 8
-#define MAX_ORDER 10
-#define MAX_BATCH 8
+#define MAX_ORDER     10
+#define MAX_BATCH     8
 #define OPERAND_WORDS 4
 
 struct scenario {
@@ -27,25 +27,25 @@ struct scenario {
 	uint32_t order;
 	uint64_t start;
 	bool processes;
-	bool asym;		/* both sides, without fences */
-	bool kill;		/* the consumer, again and again */
+	bool asym; /* both sides, without fences */
+	bool kill; /* the consumer, again and again */
 };
 
 static const struct scenario scenarios[] = {
-	{ "threads", 3, 5, 0, false, false, false },
-	{ "threads, no fences", 3, 5, 0, false, true, false },
-	{ "threads, 2 entries, lap wrap", 2, 1, 2 * 256 - 3, false, true, false },
-	{ "threads, 64-bit wrap", 3, 4, -100ULL, false, false, false },
+	{"threads", 3, 5, 0, false, false, false},
+	{"threads, no fences", 3, 5, 0, false, true, false},
+	{"threads, 2 entries, lap wrap", 2, 1, 2 * 256 - 3, false, true, false},
+	{"threads, 64-bit wrap", 3, 4, -100ULL, false, false, false},
 #ifndef AIR_TSAN
-	{ "processes", 3, 5, 0, true, false, false },
-	{ "processes, no fences", 3, 5, 0, true, true, false },
-	{ "processes, 2 entries, lap wrap", 2, 1, 2 * 256 - 3, true, false, false },
-	{ "processes, lap wrap", 3, 10, 256 * 1024 - 50, true, true, false },
-	{ "processes, 32-bit wrap", 3, 6, (1ULL << 32) - 100, true, true, false },
-	{ "processes, 64-bit wrap", 3, 4, -100ULL, true, true, false },
-	{ "eight processes", 8, 7, 0, true, true, false },
-	{ "consumer killed", 3, 3, 2 * 256 * 8 - 100, true, false, true },
-	{ "consumer killed, no fences", 3, 5, 0, true, true, true },
+	{"processes", 3, 5, 0, true, false, false},
+	{"processes, no fences", 3, 5, 0, true, true, false},
+	{"processes, 2 entries, lap wrap", 2, 1, 2 * 256 - 3, true, false, false},
+	{"processes, lap wrap", 3, 10, 256 * 1024 - 50, true, true, false},
+	{"processes, 32-bit wrap", 3, 6, (1ULL << 32) - 100, true, true, false},
+	{"processes, 64-bit wrap", 3, 4, -100ULL, true, true, false},
+	{"eight processes", 8, 7, 0, true, true, false},
+	{"consumer killed", 3, 3, 2 * 256 * 8 - 100, true, false, true},
+	{"consumer killed, no fences", 3, 5, 0, true, true, true},
 #endif
 };
 
@@ -175,7 +175,7 @@ static void check_answer(uint64_t index, const struct air_cqe *got,
 static void rest(double seconds)
 {
 	time_t whole = (time_t)seconds;
-	struct timespec ts = { whole, (long)((seconds - (double)whole) * 1e9) };
+	struct timespec ts = {whole, (long)((seconds - (double)whole) * 1e9)};
 
 	nanosleep(&ts, NULL);
 }
@@ -226,19 +226,32 @@ static bool collect(struct pending *p, unsigned int *n, uint64_t *answered,
 	return any;
 }
 
+static bool any_completed(const struct pending *p, unsigned int n)
+{
+	struct air_cqe cqe;
+
+	for (unsigned int i = 0; i < n; i++)
+		if (air_ring_completed(&ring, p[i].index, &cqe))
+			return true;
+	return false;
+}
+
 /* Sleep until there may be a completion. */
 static void wait_for_any(struct pending *p, unsigned int n)
 {
 	uint32_t bell = __atomic_load_n(&ring.ctrl->cq_bell, __ATOMIC_ACQUIRE);
-	struct air_cqe cqe;
 
 	air_ring_arm_waiter(&ring);
 	if (sc->asym && !air_membarrier())
 		fail("membarrier: %s", strerror(errno));
-	for (unsigned int i = 0; i < n; i++)
-		if (air_ring_completed(&ring, p[i].index, &cqe))
-			return;
+	if (any_completed(p, n))
+		return;
 	__atomic_fetch_add(&sh->sleeps, 1, __ATOMIC_RELAXED);
+	if (sc->asym) {
+		futex_doze(&ring.ctrl->cq_bell, bell);
+		if (any_completed(p, n))
+			return;
+	}
 	futex_wait(&ring.ctrl->cq_bell, bell);
 }
 
@@ -268,8 +281,7 @@ static void produce(unsigned int me)
 
 				fill(&sqe, p[i].index, &seed);
 				memcpy(p[i].in,
-				       sh->operand[air_ring_slot(&ring,
-								 p[i].index)]
+				       sh->operand[air_ring_slot(&ring, p[i].index)]
 					       .in,
 				       sizeof(p[i].in));
 				p[i].cancel_tried = false;
@@ -286,7 +298,8 @@ static void produce(unsigned int me)
 					continue;
 				p[i].cancel_tried = true;
 				if (!air_ring_cancel(&ring, p[i].index))
-					fail("cancel of %#llx found a foreign slot",
+					fail("cancel of %#llx found a foreign "
+					     "slot",
 					     (unsigned long long)p[i].index);
 			}
 			continue;
@@ -343,8 +356,7 @@ static void check_submission(uint64_t index, const struct air_sqe *sqe)
 
 	if (known_bits(sqe->word[1]) != known_bits(index))
 		fail("slot of %#llx taken for index %#llx",
-		     (unsigned long long)sqe->word[1],
-		     (unsigned long long)index);
+		     (unsigned long long)sqe->word[1], (unsigned long long)index);
 	if (sqe->word[7] != checksum(&sqe->word[1], 6))
 		fail("index %#llx: torn submission", (unsigned long long)index);
 	if (sqe->word[6] != checksum(o->in, OPERAND_WORDS))
@@ -354,9 +366,19 @@ static void check_submission(uint64_t index, const struct air_sqe *sqe)
 
 static void answer_died(void *arg, uint64_t index)
 {
-	struct air_cqe cqe = { .status = AIRUNNER_S_WORKER_DIED };
+	struct air_cqe cqe = {.status = AIRUNNER_S_WORKER_DIED};
 
 	air_ring_complete(&ring, index, &cqe);
+}
+
+/* No submission, none that a former consumer answered, no end. */
+static bool nothing_at(uint64_t index, uint64_t recovered_until)
+{
+	struct air_sqe sqe;
+
+	return !air_ring_fetch(&ring, index, &sqe) &&
+	       !(index != recovered_until && air_ring_answered(&ring, index)) &&
+	       __atomic_load_n(&sh->producers_left, __ATOMIC_SEQ_CST);
 }
 
 /* Take in order, complete in any order, sleep when there is nothing. */
@@ -387,8 +409,7 @@ static void consume(uint64_t index, bool take_over)
 		struct air_sqe sqe;
 		uint32_t bell;
 
-		if (index != recovered_until &&
-		    air_ring_answered(&ring, index)) {
+		if (index != recovered_until && air_ring_answered(&ring, index)) {
 			index++;
 			continue;
 		}
@@ -416,12 +437,12 @@ static void consume(uint64_t index, bool take_over)
 		air_ring_arm_consumer(&ring);
 		if (sc->asym && !air_membarrier())
 			fail("membarrier: %s", strerror(errno));
-		if (!air_ring_fetch(&ring, index, &sqe) &&
-		    !(index != recovered_until &&
-		      air_ring_answered(&ring, index)) &&
-		    __atomic_load_n(&sh->producers_left, __ATOMIC_SEQ_CST)) {
+		if (nothing_at(index, recovered_until)) {
 			__atomic_fetch_add(&sh->sleeps, 1, __ATOMIC_RELAXED);
-			futex_wait(&ring.ctrl->sq_bell, bell);
+			if (sc->asym)
+				futex_doze(&ring.ctrl->sq_bell, bell);
+			if (!sc->asym || nothing_at(index, recovered_until))
+				futex_wait(&ring.ctrl->sq_bell, bell);
 		}
 		air_ring_disarm_consumer(&ring);
 	}
@@ -559,7 +580,8 @@ static bool run(double seconds)
 			fail("nothing was submitted");
 	}
 	ok = !sh->failed;
-	printf("%s ring_stress: %s: %llu submissions, %llu canceled, %llu sleeps",
+	printf("%s ring_stress: %s: %llu submissions, %llu canceled, %llu "
+	       "sleeps",
 	       ok ? "ok" : "not ok", sc->name, (unsigned long long)accepted,
 	       (unsigned long long)canceled, (unsigned long long)sh->sleeps);
 	if (sc->kill)

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "libairunner/membarrier.h"
 #include "libairunner/ring.h"
 
 static inline uint64_t now_ns(void)
@@ -57,6 +58,17 @@ static inline void futex_wait(uint32_t *word, uint32_t value)
 		fprintf(stderr, "nobody woke process %d in 30 s\n", getpid());
 		_exit(3);
 	}
+}
+
+/*
+ * The first, short sleep of a side that relies on membarrier(2): it looks again
+ * when this returns.
+ */
+static inline void futex_doze(uint32_t *word, uint32_t value)
+{
+	struct timespec limit = { .tv_nsec = AIR_LOOK_AGAIN_NS };
+
+	syscall(SYS_futex, word, FUTEX_WAIT, value, &limit, NULL, 0);
 }
 
 static inline void futex_wake_all(uint32_t *word)

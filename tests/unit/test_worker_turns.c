@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "libairunner/membarrier.h"
 #include "tests/unit/worker_client.h"
 
 static struct air_worker *w;
@@ -32,7 +33,7 @@ static air_status give_turn_here(void *arg)
 
 static void give_turn(uint64_t quantum_ns)
 {
-	struct turn t = { quantum_ns, AIRUNNER_PRIO_NORMAL };
+	struct turn t = {quantum_ns, AIRUNNER_PRIO_NORMAL};
 
 	assert_int_equal(air_worker_call(w, give_turn_here, &t), AIR_OK);
 }
@@ -92,6 +93,57 @@ static void test_idle_turn(void **state)
 	await(&c.turns, 2);
 	assert_int_equal(c.turn_flags, AIRUNNER_REPORT_IDLE);
 	assert_int_equal(c.completed, 1);
+}
+
+static air_status distrust_here(void *arg)
+{
+	c.ch->asym_client = true;
+	return AIR_OK;
+}
+
+static air_status rests_here(void *arg)
+{
+	bool rests = c.ch->state == AIR_CH_IDLE && !c.ch->turn_end;
+
+	return rests ? AIR_OK : AIR_BUSY;
+}
+
+static void until_it_rests(void)
+{
+	uint64_t end = air_now() + PATIENCE_NS;
+
+	while (air_worker_call(w, rests_here, NULL) != AIR_OK) {
+		assert_true(air_now() < end);
+		sched_yield();
+	}
+}
+
+/*
+ * What its producer did not ring for is asked a turn for: if it comes before
+ * the worker looks a second time, which this thread may be too late for.
+ */
+static void test_second_look(void **state)
+{
+	uint64_t end = air_now() + PATIENCE_NS;
+	struct air_sqe nop = sqe_nop();
+	bool asked = false;
+
+	assert_int_equal(air_worker_call(w, distrust_here, NULL), AIR_OK);
+	while (!asked) {
+		uint64_t index;
+
+		give_turn(1000000000);
+		until_it_rests();
+		assert_int_equal(c.turn_flags, AIRUNNER_REPORT_IDLE);
+		index = publish(&nop);
+		usleep(10 * AIR_LOOK_AGAIN_NS / 1000);
+		until_it_rests();
+		assert_false(client_done(&c, index, NULL));
+		asked = c.turn_flags == AIRUNNER_REPORT_MORE;
+		give_turn(1000000000);
+		assert_int_equal(client_wait(&c, index).status, AIRUNNER_S_OK);
+		assert_true(air_now() < end);
+	}
 }
 
 /* The quantum is over: the rest waits for the next turn, unrung. */
@@ -204,6 +256,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		both(test_idle_turn),
+		both(test_second_look),
 		both(test_quantum),
 		both(test_outranked),
 		both(test_async_beyond_turn),
