@@ -49,7 +49,8 @@ static air_status check_options(const struct air_channel_options *o)
 				     "channel arena is %llu bytes; at most "
 				     "%llu are possible",
 				     (unsigned long long)o->arena,
-				     (unsigned long long)AIRUNNER_OFFSET_MASK / 2);
+				     (unsigned long long)AIRUNNER_OFFSET_MASK /
+					     2);
 	if (o->priority > AIRUNNER_PRIO_CLASSES)
 		return air_error_set(
 			AIR_BAD_ARGUMENT,
@@ -264,7 +265,7 @@ uint32_t air_channel_entries(const air_channel *ch)
  */
 static void want_fences(struct air_channel *ch)
 {
-	const struct timespec pause = {.tv_nsec = AIR_LOOK_AGAIN_NS};
+	const struct timespec pause = { .tv_nsec = AIR_LOOK_AGAIN_NS };
 
 	if (air_load(&ch->fenced, ACQUIRE))
 		return;

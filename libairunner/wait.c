@@ -96,7 +96,8 @@ static void correct(struct air_channel *ch, uint64_t meta, struct air_cqe *cqe)
 
 /* The caller has claimed @index. Explain a failure, give the slot back. */
 static air_status deliver(struct air_channel *ch, uint64_t index,
-			  struct air_cqe *cqe, struct air_completion *completion)
+			  struct air_cqe *cqe,
+			  struct air_completion *completion)
 {
 	struct air_slot *slot = slot_of(ch, index);
 	uint64_t meta = air_load(&slot->meta, RELAXED);
@@ -272,7 +273,7 @@ static uint64_t arm(struct air_channel *ch, uint64_t seq, struct doubt *doubt)
 air_status air_channel_await(struct air_channel *ch, uint64_t index,
 			     uint64_t deadline, struct air_cqe *cqe)
 {
-	struct doubt doubt = {0};
+	struct doubt doubt = { 0 };
 	air_status status;
 
 	for (;;) {
@@ -533,7 +534,8 @@ air_status air_channel_call(struct air_channel *ch, const struct air_call *call,
 			break;
 		/* Only what nobody has collected for long makes no room. */
 		head = air_channel_head(ch);
-		if (air_channel_done(ch, head) && !air_channel_taken(ch, head) &&
+		if (air_channel_done(ch, head) &&
+		    !air_channel_taken(ch, head) &&
 		    !(meta_of(ch, head) & AIR_SLOT_DETACHED))
 			return status;
 		status = await_worker(ch, head, cqe);

@@ -293,7 +293,7 @@ struct air_worker {
 	uint64_t next_source;
 	bool asym;			/* this process takes membarriers */
 	bool can_barrier;		/* and may send them */
-	struct air_list timed;		/* idle channels, to be looked at again */
+	struct air_list timed;		/* idle, to be looked at again */
 	uint32_t n_removing;
 	bool activated;			/* a channel, since they were served */
 	bool quiesced;

@@ -203,7 +203,9 @@ void air_wchannels_rest(struct air_worker *w)
 	/* One for all of them. */
 	if (need_barrier && w->can_barrier && !air_membarrier()) {
 		w->can_barrier = false;
-		air_log(AIR_LOG_WARNING, "membarrier is refused: idle channels are looked at every %u us",
+		air_log(AIR_LOG_WARNING,
+			"membarrier is refused: idle channels are looked at "
+			"every %u us",
 			AIR_LOOK_AGAIN_NS / 1000);
 	}
 	air_list_each(pos, n, &resting)
@@ -359,7 +361,8 @@ bool air_wchannel_serve(struct air_wchannel *ch)
 
 /* ------------------------------------------------- rings that are lent out */
 
-bool air_wchannel_lend(struct air_wchannel *ch, uint32_t executor, uint64_t index)
+bool air_wchannel_lend(struct air_wchannel *ch, uint32_t executor,
+		       uint64_t index)
 {
 	struct air_wexec *x = &ch->w->exec[executor];
 
@@ -497,7 +500,8 @@ static air_status take_over(struct air_wchannel *ch, struct air_error *e)
 	return AIR_OK;
 }
 
-static air_status check(const struct air_wchannel_config *c, struct air_error *e)
+static air_status check(const struct air_wchannel_config *c,
+			struct air_error *e)
 {
 	if (c->order < AIRUNNER_MIN_ORDER || c->order > AIRUNNER_MAX_ORDER)
 		return air_fail(e, AIR_BAD_ARGUMENT,
@@ -649,7 +653,8 @@ static void forget_all(struct air_wchannel *ch)
 	for (uint32_t id = 1; ch->opened >> id; id++) {
 		struct air_wexec *x = &ch->w->exec[id];
 
-		if ((ch->opened & (1U << id)) && x->ops && x->ops->channel_close)
+		if ((ch->opened & (1U << id)) && x->ops &&
+		    x->ops->channel_close)
 			x->ops->channel_close(x->ex, ch->ex_priv[id]);
 	}
 }
@@ -699,7 +704,8 @@ void air_wchannel_abandon(struct air_wchannel *ch)
 		air_answer(ch, work->index, AIR_WORKER_DIED, 0, now, now);
 	for (struct air_late *late = ch->late_first; late; late = late->next)
 		if (late->answer)
-			air_answer(ch, late->index, AIR_WORKER_DIED, 0, now, now);
+			air_answer(ch, late->index, AIR_WORKER_DIED, 0, now,
+				   now);
 	if (ch->holding)
 		air_answer(ch, ch->held_index, AIR_WORKER_DIED, 0, now, now);
 	/* Executors are gone: whoever had the ring will not answer. */
@@ -740,9 +746,10 @@ static air_status add_here(void *arg)
 
 air_status air_worker_add_channel(struct air_worker *w,
 				  const struct air_wchannel_config *config,
-				  struct air_wchannel **out, struct air_error *e)
+				  struct air_wchannel **out,
+				  struct air_error *e)
 {
-	struct add_call c = {w, config, out, e};
+	struct add_call c = { w, config, out, e };
 	air_status st;
 
 	air_fail(e, AIR_OK, "%s", "");
@@ -767,7 +774,7 @@ static air_status remove_here(void *arg)
 
 void air_worker_remove_channel(struct air_wchannel *ch, enum air_remove how)
 {
-	struct remove_call c = {ch, how};
+	struct remove_call c = { ch, how };
 
 	/* A worker that has stopped has removed it already. */
 	air_worker_call(ch->w, remove_here, &c);
@@ -795,7 +802,7 @@ air_status air_worker_add_buffer(struct air_wchannel *ch, uint32_t handle,
 				 const struct air_wbuffer_config *config,
 				 struct air_error *e)
 {
-	struct buffer_call c = {ch, handle, config};
+	struct buffer_call c = { ch, handle, config };
 	air_status st;
 
 	if (!handle)
@@ -807,7 +814,8 @@ air_status air_worker_add_buffer(struct air_wchannel *ch, uint32_t handle,
 			 handle);
 	else if (st)
 		air_fail(e, st, "buffer %u of %llu bytes: %s", handle,
-			 (unsigned long long)config->size, air_status_string(st));
+			 (unsigned long long)config->size,
+			 air_status_string(st));
 	return st;
 }
 
@@ -820,7 +828,7 @@ static air_status drop_buffer_here(void *arg)
 
 air_status air_worker_drop_buffer(struct air_wchannel *ch, uint32_t handle)
 {
-	struct buffer_call c = {ch, handle, NULL};
+	struct buffer_call c = { ch, handle, NULL };
 
 	return air_worker_call(ch->w, drop_buffer_here, &c);
 }

@@ -28,7 +28,8 @@
 /* Membarrier comes first: other processes make good what is to go wrong. */
 enum barrier { MEMBARRIER, FENCE, NONE };
 
-static const char *const barrier_name[] = {"membarrier", "fences", "no barrier"};
+static const char *const barrier_name[] = { "membarrier", "fences",
+					    "no barrier" };
 
 static struct air_ring ring;
 static enum barrier barrier;
@@ -79,7 +80,7 @@ static bool register_unseen(void)
 	return air_membarrier_register();
 }
 
-static const struct air_sqe nop = {{AIRUNNER_OP_NOP}};
+static const struct air_sqe nop = { { AIRUNNER_OP_NOP } };
 
 /* Spin, but let the other side run where there is only one processor. */
 static void pause_at(unsigned int *spins)
@@ -171,7 +172,8 @@ static uint64_t race(double seconds, uint64_t *rounds, uint64_t *at_first)
 		if (barrier == MEMBARRIER)
 			air_membarrier();
 		saw_slot = air_ring_fetch(&ring, i, &sqe);
-		saw_later = saw_slot || (barrier == MEMBARRIER && look_again(i));
+		saw_later =
+			saw_slot || (barrier == MEMBARRIER && look_again(i));
 		await(&producer_done, i + 1);
 		*at_first += !saw_slot && !saw_flag;
 		missed += !saw_later && !saw_flag;
@@ -190,7 +192,7 @@ static uint64_t sleeps[2];
 
 static void *sleeping_consumer(void *arg)
 {
-	const struct air_cqe ok = {.status = AIRUNNER_S_OK};
+	const struct air_cqe ok = { .status = AIRUNNER_S_OK };
 	bool asym = barrier == MEMBARRIER;
 	uint64_t index = 0;
 
@@ -226,7 +228,8 @@ static void *sleeping_consumer(void *arg)
 
 static void sleeping_client(uint64_t index, bool last)
 {
-	struct air_sqe sqe = {{airunner_sqe_head(AIRUNNER_OP_NOP, 0, 0, last)}};
+	struct air_sqe sqe = { { airunner_sqe_head(AIRUNNER_OP_NOP, 0, 0,
+						   last) } };
 	bool asym = barrier == MEMBARRIER;
 	struct air_cqe cqe;
 	uint32_t bell;
@@ -265,7 +268,8 @@ static uint64_t sleep_and_wake(double seconds)
 		exit(1);
 	for (uint64_t i = 0; !last; i++) {
 		last = now_ns() >= end;
-		if (!air_ring_reserve(&ring, collected, 1, &index) || index != i) {
+		if (!air_ring_reserve(&ring, collected, 1, &index) ||
+		    index != i) {
 			puts("not ok litmus: no room in an empty ring");
 			exit(1);
 		}
@@ -293,7 +297,8 @@ int main(int argc, char **argv)
 		if (barrier == NONE) {
 			printf("# with %s the race is lost %llu times in %llu "
 			       "rounds\n",
-			       barrier_name[barrier], (unsigned long long)missed,
+			       barrier_name[barrier],
+			       (unsigned long long)missed,
 			       (unsigned long long)rounds);
 			break;
 		}

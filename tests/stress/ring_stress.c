@@ -32,20 +32,23 @@ struct scenario {
 };
 
 static const struct scenario scenarios[] = {
-	{"threads", 3, 5, 0, false, false, false},
-	{"threads, no fences", 3, 5, 0, false, true, false},
-	{"threads, 2 entries, lap wrap", 2, 1, 2 * 256 - 3, false, true, false},
-	{"threads, 64-bit wrap", 3, 4, -100ULL, false, false, false},
+	{ "threads", 3, 5, 0, false, false, false },
+	{ "threads, no fences", 3, 5, 0, false, true, false },
+	{ "threads, 2 entries, lap wrap", 2, 1, 2 * 256 - 3, false, true,
+	  false },
+	{ "threads, 64-bit wrap", 3, 4, -100ULL, false, false, false },
 #ifndef AIR_TSAN
-	{"processes", 3, 5, 0, true, false, false},
-	{"processes, no fences", 3, 5, 0, true, true, false},
-	{"processes, 2 entries, lap wrap", 2, 1, 2 * 256 - 3, true, false, false},
-	{"processes, lap wrap", 3, 10, 256 * 1024 - 50, true, true, false},
-	{"processes, 32-bit wrap", 3, 6, (1ULL << 32) - 100, true, true, false},
-	{"processes, 64-bit wrap", 3, 4, -100ULL, true, true, false},
-	{"eight processes", 8, 7, 0, true, true, false},
-	{"consumer killed", 3, 3, 2 * 256 * 8 - 100, true, false, true},
-	{"consumer killed, no fences", 3, 5, 0, true, true, true},
+	{ "processes", 3, 5, 0, true, false, false },
+	{ "processes, no fences", 3, 5, 0, true, true, false },
+	{ "processes, 2 entries, lap wrap", 2, 1, 2 * 256 - 3, true, false,
+	  false },
+	{ "processes, lap wrap", 3, 10, 256 * 1024 - 50, true, true, false },
+	{ "processes, 32-bit wrap", 3, 6, (1ULL << 32) - 100, true, true,
+	  false },
+	{ "processes, 64-bit wrap", 3, 4, -100ULL, true, true, false },
+	{ "eight processes", 8, 7, 0, true, true, false },
+	{ "consumer killed", 3, 3, 2 * 256 * 8 - 100, true, false, true },
+	{ "consumer killed, no fences", 3, 5, 0, true, true, true },
 #endif
 };
 
@@ -175,7 +178,7 @@ static void check_answer(uint64_t index, const struct air_cqe *got,
 static void rest(double seconds)
 {
 	time_t whole = (time_t)seconds;
-	struct timespec ts = {whole, (long)((seconds - (double)whole) * 1e9)};
+	struct timespec ts = { whole, (long)((seconds - (double)whole) * 1e9) };
 
 	nanosleep(&ts, NULL);
 }
@@ -281,7 +284,8 @@ static void produce(unsigned int me)
 
 				fill(&sqe, p[i].index, &seed);
 				memcpy(p[i].in,
-				       sh->operand[air_ring_slot(&ring, p[i].index)]
+				       sh->operand[air_ring_slot(&ring,
+								 p[i].index)]
 					       .in,
 				       sizeof(p[i].in));
 				p[i].cancel_tried = false;
@@ -356,7 +360,8 @@ static void check_submission(uint64_t index, const struct air_sqe *sqe)
 
 	if (known_bits(sqe->word[1]) != known_bits(index))
 		fail("slot of %#llx taken for index %#llx",
-		     (unsigned long long)sqe->word[1], (unsigned long long)index);
+		     (unsigned long long)sqe->word[1],
+		     (unsigned long long)index);
 	if (sqe->word[7] != checksum(&sqe->word[1], 6))
 		fail("index %#llx: torn submission", (unsigned long long)index);
 	if (sqe->word[6] != checksum(o->in, OPERAND_WORDS))
@@ -366,7 +371,7 @@ static void check_submission(uint64_t index, const struct air_sqe *sqe)
 
 static void answer_died(void *arg, uint64_t index)
 {
-	struct air_cqe cqe = {.status = AIRUNNER_S_WORKER_DIED};
+	struct air_cqe cqe = { .status = AIRUNNER_S_WORKER_DIED };
 
 	air_ring_complete(&ring, index, &cqe);
 }
@@ -409,7 +414,8 @@ static void consume(uint64_t index, bool take_over)
 		struct air_sqe sqe;
 		uint32_t bell;
 
-		if (index != recovered_until && air_ring_answered(&ring, index)) {
+		if (index != recovered_until &&
+		    air_ring_answered(&ring, index)) {
 			index++;
 			continue;
 		}
@@ -605,7 +611,8 @@ int main(int argc, char **argv)
 		if (argc > 2 && strcmp(argv[2], sc->name))
 			continue;
 		if (sc->asym && !asym) {
-			printf("skip ring_stress: %s: no membarrier\n", sc->name);
+			printf("skip ring_stress: %s: no membarrier\n",
+			       sc->name);
 			continue;
 		}
 		ok &= run(seconds);

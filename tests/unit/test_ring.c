@@ -76,7 +76,7 @@ static void publish(struct memory *m, uint64_t index)
 
 static void complete(struct memory *m, uint64_t index)
 {
-	struct air_cqe cqe = {.status = AIRUNNER_S_OK, .start = index};
+	struct air_cqe cqe = { .status = AIRUNNER_S_OK, .start = index };
 
 	air_ring_complete(&m->r, index, &cqe);
 }
@@ -150,7 +150,8 @@ static void test_torn_submission(void **state)
 		saved = *word;
 		for (unsigned int lap = 0; lap < 256; lap++) {
 			*word = airunner_word(saved, (uint8_t)lap);
-			assert_int_equal(air_ring_fetch(&m.r, 0, &sqe), lap == 1);
+			assert_int_equal(air_ring_fetch(&m.r, 0, &sqe),
+					 lap == 1);
 		}
 		*word = saved;
 	}
@@ -319,7 +320,7 @@ static void test_index_wraps_64_bits(void **state)
 /* Full across the wrap: the difference counts, not the numbers. */
 static void test_full_across_wrap(void **state)
 {
-	static const uint64_t at[] = {UINT64_C(1) << 32, 0};
+	static const uint64_t at[] = { UINT64_C(1) << 32, 0 };
 
 	for (unsigned int i = 0; i < 2; i++) {
 		struct memory m;
@@ -376,7 +377,8 @@ static void test_cancel(void **state)
 	air_ring_publish(&m.r, 0, &sqe);
 	assert_true(air_ring_cancel(&m.r, 0));
 	assert_true(air_ring_fetch(&m.r, 0, &sqe));
-	assert_int_equal(airunner_sqe_opcode(sqe.word[0]), AIRUNNER_OP_CANCELED);
+	assert_int_equal(airunner_sqe_opcode(sqe.word[0]),
+			 AIRUNNER_OP_CANCELED);
 	assert_int_equal(airunner_sqe_id(sqe.word[0]), 3);
 	/* Another lap has the slot: not this submission's any more. */
 	publish(&m, 4);
@@ -412,7 +414,7 @@ static void *cancel_all(void *arg)
 
 static void test_cancel_race(void **state)
 {
-	struct race race = {.rounds = 3000};
+	struct race race = { .rounds = 3000 };
 	pthread_t thread;
 	uint64_t i;
 
@@ -453,7 +455,7 @@ struct recovery {
 static void answer(void *arg, uint64_t index)
 {
 	struct recovery *rec = arg;
-	struct air_cqe cqe = {.status = AIRUNNER_S_WORKER_DIED};
+	struct air_cqe cqe = { .status = AIRUNNER_S_WORKER_DIED };
 
 	air_ring_complete(&rec->m->r, index, &cqe);
 	rec->answered++;
@@ -483,8 +485,8 @@ static void recover_once(uint64_t *seed)
 	uint64_t entries = UINT64_C(1) << order;
 	uint64_t base = rnd(seed) % (600 * entries);
 	uint64_t tail, next, expect_answered = 0;
-	bool hole[16] = {false};
-	struct recovery rec = {0};
+	bool hole[16] = { false };
+	struct recovery rec = { 0 };
 	struct memory m;
 	int64_t got;
 
@@ -546,7 +548,7 @@ static void test_recover_random_states(void **state)
 static void test_recover_then_go_on(void **state)
 {
 	struct memory m;
-	struct recovery rec = {.m = &m};
+	struct recovery rec = { .m = &m };
 	struct air_sqe sqe;
 	int64_t next;
 
@@ -580,7 +582,7 @@ static void test_recover_forged_laps(void **state)
 
 	for (int i = 0; i < 5000; i++) {
 		uint32_t order = 1 + (uint32_t)(rnd(&seed) % 5);
-		struct recovery rec = {0};
+		struct recovery rec = { 0 };
 		struct memory m;
 		uint64_t *word;
 		int64_t next;
@@ -633,7 +635,7 @@ static void *produce(void *arg)
 static void test_many_producers(void **state)
 {
 	pthread_t thread[PRODUCERS];
-	struct crowd c = {.claimed = 0};
+	struct crowd c = { .claimed = 0 };
 
 	set_up(&c.m, 2);
 	for (int i = 0; i < PRODUCERS; i++)

@@ -44,7 +44,7 @@ static void test_nop(void **state)
 static void test_laps(void **state)
 {
 	struct air_worker *w = worker_start(NULL, NULL);
-	struct client_options o = {.order = 1};
+	struct client_options o = { .order = 1 };
 	struct air_sqe nop = sqe_nop();
 	struct client c;
 
@@ -68,9 +68,9 @@ static void test_laps(void **state)
  */
 static void ping_pong(bool asym)
 {
-	struct air_worker_config config = {.spin_ns = 1};
+	struct air_worker_config config = { .spin_ns = 1 };
 	struct air_worker *w = worker_start(&config, NULL);
-	struct client_options o = {.asym = asym};
+	struct client_options o = { .asym = asym };
 	struct air_sqe nop = sqe_nop();
 	struct client c;
 
@@ -108,9 +108,9 @@ static air_status refuse_barriers(void *arg)
  */
 static void test_no_membarrier(void **state)
 {
-	struct air_worker_config config = {.spin_ns = 1};
+	struct air_worker_config config = { .spin_ns = 1 };
 	struct air_worker *w = worker_start(&config, NULL);
-	struct client_options o = {.asym = true};
+	struct client_options o = { .asym = true };
 	struct air_sqe nop = sqe_nop();
 	uint64_t index = 0;
 	struct client c;
@@ -137,9 +137,9 @@ static void test_no_membarrier(void **state)
  */
 static void test_second_look(void **state)
 {
-	struct air_worker_config config = {.spin_ns = 1};
+	struct air_worker_config config = { .spin_ns = 1 };
 	struct air_worker *w = worker_start(&config, NULL);
-	struct client_options o = {.asym = true};
+	struct client_options o = { .asym = true };
 	uint64_t end = air_now() + PATIENCE_NS;
 	struct air_sqe nop = sqe_nop();
 	unsigned int found = 0;
@@ -183,7 +183,7 @@ static uint64_t cpu_time(pthread_t thread)
 static void test_idle_costs_nothing(void **state)
 {
 	struct air_worker *w = worker_start(NULL, NULL);
-	struct client_options o = {.order = 1, .arena = 1024};
+	struct client_options o = { .order = 1, .arena = 1024 };
 	static struct client many[MANY];
 	struct air_sqe nop = sqe_nop();
 	uint64_t before, end;
@@ -229,14 +229,14 @@ static void *produce(void *arg)
 static void test_producers(void **state)
 {
 	struct air_worker *w = worker_start(NULL, NULL);
-	struct client_options o = {.order = 3};
+	struct client_options o = { .order = 3 };
 	struct producer p[PRODUCERS];
 	pthread_t thread[PRODUCERS];
 	struct client c;
 
 	client_open(&c, w, &o);
 	for (int i = 0; i < PRODUCERS; i++) {
-		p[i] = (struct producer){.c = &c};
+		p[i] = (struct producer){ .c = &c };
 		pthread_create(&thread[i], NULL, produce, &p[i]);
 	}
 	for (int i = 0; i < PRODUCERS; i++) {
@@ -278,11 +278,11 @@ static void *flood(void *arg)
 static void test_flood(void **state)
 {
 	struct air_worker *w = worker_start(NULL, NULL);
-	struct client_options o = {.order = 10};
+	struct client_options o = { .order = 10 };
 	struct airunner_desc d = desc_relu(1024, AIRUNNER_EXEC_CPU);
 	struct air_sqe nop = sqe_nop();
 	struct client busy, quiet;
-	struct flood f = {.c = &busy};
+	struct flood f = { .c = &busy };
 	pthread_t thread;
 
 	client_open(&busy, w, &o);
@@ -302,7 +302,7 @@ static void test_flood(void **state)
 /* What was published before a stop is answered before it is over. */
 static void test_stop_drains(void **state)
 {
-	struct client_options o = {.order = 8};
+	struct client_options o = { .order = 8 };
 	struct air_sqe nop = sqe_nop();
 
 	for (int round = 0; round < 20; round++) {
@@ -356,7 +356,7 @@ static void *stop_soon(void *arg)
 
 static void test_run_here(void **state)
 {
-	struct air_error e = {""};
+	struct air_error e = { "" };
 	struct air_worker *w;
 	pthread_t thread;
 
@@ -417,8 +417,8 @@ static const struct air_source_ops source_ops = {
 
 static void test_source(void **state)
 {
-	struct source src = {.s.ops = &source_ops};
-	struct air_error e = {""};
+	struct source src = { .s.ops = &source_ops };
+	struct air_error e = { "" };
 	struct air_worker *w;
 	struct air_sqe nop = sqe_nop();
 	struct client c;
@@ -446,11 +446,11 @@ static void test_source(void **state)
 
 static void test_bad_configs(void **state)
 {
-	struct air_worker_config config = {.executors = "cpu,abacus"};
-	struct air_backend_caps caps = {.size = sizeof(caps)};
-	struct air_error e = {""};
+	struct air_worker_config config = { .executors = "cpu,abacus" };
+	struct air_backend_caps caps = { .size = sizeof(caps) };
+	struct air_error e = { "" };
 	struct air_worker *w;
-	struct client_options o = {.order = AIRUNNER_MAX_ORDER + 1};
+	struct client_options o = { .order = AIRUNNER_MAX_ORDER + 1 };
 	struct client c;
 
 	assert_int_equal(air_worker_create(&config, &w, &e), AIR_OK);
@@ -471,7 +471,8 @@ static void test_bad_configs(void **state)
 	assert_non_null(strstr(e.text, "/nonexistent/libairunner-cuda.so"));
 	air_worker_destroy(w);
 	w = worker_start(NULL, NULL);
-	assert_int_equal(air_worker_caps(w, AIR_EXEC_CUDA_LAUNCH, &caps), AIR_OK);
+	assert_int_equal(air_worker_caps(w, AIR_EXEC_CUDA_LAUNCH, &caps),
+			 AIR_OK);
 	assert_int_equal(caps.present, 0);
 	assert_non_null(strstr(caps.name, "/nonexistent"));
 	worker_end(w);
@@ -491,7 +492,8 @@ static void test_bad_configs(void **state)
 	assert_int_equal(caps.present, 1);
 	assert_int_equal(caps.host_buffers, 1);
 	assert_true(caps.ops & (1ull << AIR_OP_relu));
-	assert_int_equal(air_worker_caps(w, AIR_EXEC_CUDA_LAUNCH, &caps), AIR_OK);
+	assert_int_equal(air_worker_caps(w, AIR_EXEC_CUDA_LAUNCH, &caps),
+			 AIR_OK);
 	assert_int_equal(caps.present, 0);
 	assert_true(caps.name[0]);
 	assert_int_equal(air_worker_caps(w, AIR_EXEC_ANY, &caps),

@@ -33,7 +33,7 @@ static air_status give_turn_here(void *arg)
 
 static void give_turn(uint64_t quantum_ns)
 {
-	struct turn t = {quantum_ns, AIRUNNER_PRIO_NORMAL};
+	struct turn t = { quantum_ns, AIRUNNER_PRIO_NORMAL };
 
 	assert_int_equal(air_worker_call(w, give_turn_here, &t), AIR_OK);
 }
