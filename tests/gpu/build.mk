@@ -19,6 +19,34 @@ $(GPU_TESTS): $(B)/tests/gpu/%: $(B)/tests/gpu/%.o $(B)/tests/gpu/drive.o \
 
 $(B)/tests/gpu/measure: $(B)/tests/gpu/peer_lt.o
 
+# Users' kernels: the library (and liburing), and code in all three forms.
+USER_IMAGES := $(addprefix $(B)/tests/gpu/user.,cubin ptx fatbin)
+
+.PHONY: gpu-launch
+gpu-launch: $(B)/tests/gpu/launch $(USER_IMAGES) $(B)/docs/examples/launch \
+		$(B)/docs/examples/saxpy.cubin
+
+$(B)/tests/gpu/launch: $(B)/tests/gpu/launch.o $(B)/libairunner.a
+	$(CC) $(LDFLAGS) $^ -lcmocka $(AIR_LIBS) $(LDLIBS) -o $@
+
+# A cubin is for one GPU; PTX of the oldest is for all of them.
+$(B)/tests/gpu/user.cubin: tests/gpu/user.cu $(CUDA_DIR)/archs
+	@mkdir -p $(@D)
+	$(NVCC) -arch=sm_$(firstword $(CUDA_ARCHS)) -cubin -o $@ $<
+
+$(B)/tests/gpu/user.ptx: tests/gpu/user.cu
+	@mkdir -p $(@D)
+	$(NVCC) -arch=compute_80 -ptx -o $@ $<
+
+$(B)/tests/gpu/user.fatbin: tests/gpu/user.cu $(CUDA_DIR)/archs
+	@mkdir -p $(@D)
+	$(NVCC) -fatbin -o $@ $< \
+		$(foreach a,$(CUDA_ARCHS),-gencode=arch=compute_$(a),code=sm_$(a))
+
+$(B)/docs/examples/saxpy.cubin: docs/examples/saxpy.cu $(CUDA_DIR)/archs
+	@mkdir -p $(@D)
+	$(NVCC) -arch=sm_$(firstword $(CUDA_ARCHS)) -cubin -o $@ $<
+
 # The resident kernel on the CPU. Its fibres leave functions by longjmp, which
 # fortified libraries take for an attack.
 $(B)/tests/gpu/emulate_resident: tests/gpu/emulate_resident.cpp \
@@ -41,4 +69,8 @@ check-cuda-host: $(B)/tests/gpu/emulate_resident $(B)/tests/gpu/host_test \
 
 $(B)/tests/gpu/libfake-cuda.so: $(B)/tests/gpu/fake_cuda.o
 	$(CC) -shared $(LDFLAGS) $^ $(LDLIBS) -o $@
+else
+.PHONY: gpu-tests gpu-launch check-cuda-host
+gpu-tests gpu-launch check-cuda-host:
+	@echo "$@: no nvcc on this machine; not built"
 endif

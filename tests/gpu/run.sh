@@ -4,10 +4,14 @@
 # Everything a GPU machine is needed for, in one call: builds, checks,
 # measures. Output goes to the terminal and to $OUT (default build/gpu).
 #
-#	tests/gpu/run.sh [STEP...]	build check measure torch sanitize
+#	tests/gpu/run.sh [STEP...]	build check launch triton conformance
+#					measure torch sanitize resident
 #
 # SECTIONS: what to measure (see measure.c). torch adds PyTorch's times to what
-# was measured before.
+# was measured before. launch and conformance go through the ring: they need
+# the library, and with it liburing and CMocka; BUILT=1 says that they are there,
+# built on another machine. triton needs Triton, or what it
+# made elsewhere in $TRITON (tests/gpu/triton_aot.py).
 #
 # Every step has a time-out; one that fails does not keep the next from running.
 set -u
@@ -42,6 +46,39 @@ for s in $STEPS; do
 		;;
 	check)
 		step check 200 "$B/tests/gpu/selfcheck" "$PLUGIN" cuda-launch
+		;;
+	launch)
+		[ -n "${BUILT:-}" ] ||
+			step launch-build 200 make -s -j"$(nproc)" gpu-launch \
+				CUDA_ARCHS="$ARCHS"
+		AIRUNNER_PLUGIN_DIR=$B step launch 190 \
+			"$B/tests/gpu/launch" "$B/tests/gpu"
+		AIRUNNER_PLUGIN_DIR=$B step launch-example 60 \
+			"$B/docs/examples/launch" \
+			"$B/docs/examples/saxpy.cubin"
+		;;
+	triton)
+		if [ -z "${TRITON:-}" ]; then
+			TRITON=$B/tests/gpu/triton
+			step triton-compile 60 python3 \
+				tests/gpu/triton_aot.py compile "$TRITON" \
+				"${ARCHS%% *}"
+		fi
+		AIRUNNER_PLUGIN_DIR=$B step triton 60 python3 \
+			tests/gpu/triton_aot.py run "$TRITON"
+		;;
+	conformance)
+		[ -n "${BUILT:-}" ] ||
+			step conformance-build 200 make -s -j"$(nproc)" \
+				"$B/tests/unit/test_conformance_ring"
+		for e in launch resident; do
+			for m in device host; do
+				AIRUNNER_PLUGIN_DIR=$B \
+					step "conformance-$e-$m" 120 \
+					"$B/tests/unit/test_conformance_ring" \
+					--executor $e --memory $m
+			done
+		done
 		;;
 	resident)
 		step resident-check 120 "$B/tests/gpu/selfcheck" "$PLUGIN" \
