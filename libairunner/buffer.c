@@ -381,8 +381,7 @@ static air_status enlist_device(struct air_channel *ch, struct air_buffer *buf,
 				"the worker died that allocated the memory");
 }
 
-static air_status register_buffer(struct air_channel *ch,
-				  struct air_buffer *buf)
+static air_status register_once(struct air_channel *ch, struct air_buffer *buf)
 {
 	air_status status;
 
@@ -397,6 +396,16 @@ static air_status register_buffer(struct air_channel *ch,
 		enlist(ch, buf);
 	if (ch->ops->revive)
 		pthread_mutex_unlock(&ch->dev->lock);
+	return status;
+}
+
+static air_status register_buffer(struct air_channel *ch,
+				  struct air_buffer *buf)
+{
+	air_status status = register_once(ch, buf);
+
+	if (air_device_revived(ch->dev, status))
+		status = register_once(ch, buf);
 	return status;
 }
 

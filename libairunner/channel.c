@@ -141,6 +141,20 @@ static struct air_channel *alloc_channel(struct air_device *dev, uint32_t order)
 	return ch;
 }
 
+static air_status build(struct air_channel *ch,
+			const struct air_channel_options *options)
+{
+	struct air_device *dev = ch->dev;
+	air_status status;
+
+	pthread_mutex_lock(&dev->lock);
+	status = dev->ops->channel_build(ch, options);
+	if (status == AIR_OK)
+		air_list_append(&dev->channels, &ch->node);
+	pthread_mutex_unlock(&dev->lock);
+	return status;
+}
+
 air_status air_channel_create(air_device *dev,
 			      const struct air_channel_options *options,
 			      air_channel **out)
@@ -185,11 +199,9 @@ air_status air_channel_create(air_device *dev,
 	ch->ring.ctrl->client_flags = dev->asym ? AIRUNNER_CLIENT_ASYM : 0;
 	set_up_arena(ch, o.order);
 
-	pthread_mutex_lock(&dev->lock);
-	status = dev->ops->channel_build(ch, &o);
-	if (status == AIR_OK)
-		air_list_append(&dev->channels, &ch->node);
-	pthread_mutex_unlock(&dev->lock);
+	status = build(ch, &o);
+	if (air_device_revived(dev, status))
+		status = build(ch, &o);
 	if (status != AIR_OK)
 		goto fail;
 	if (!dev->ops->keep_fd)
@@ -207,8 +219,7 @@ static void drop_cached(struct air_channel *ch)
 	struct air_list *pos, *next;
 
 	pthread_mutex_lock(&ch->lock);
-	air_list_each(pos, next, &ch->buffers)
-	{
+	air_list_each(pos, next, &ch->buffers) {
 		struct air_buffer *buf =
 			air_list_entry(pos, struct air_buffer, node);
 

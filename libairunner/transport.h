@@ -40,8 +40,10 @@
  * @served: whether somebody drains the channel
  * @notify_fd: the descriptor for air_channel_fd()
  * @notify_clear: make it unreadable until the next completion
- * @revive: the worker is gone: reach another one and give it all channels.
- *	NULL: somebody else does that, or nobody can
+ * @revive: the worker is gone, or did not answer @caps, @channel_build or
+ *	@buffer_register: reach another one and give it all channels. AIR_OK
+ *	also when another thread has. NULL: somebody else does that, or nobody
+ *	can
  */
 struct air_transport_ops {
 	air_transport kind;

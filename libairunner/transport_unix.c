@@ -43,6 +43,7 @@
  * @addr_len: of it that count: the name of an abstract socket has no end mark
  * @path: the same, for sentences
  * @fd: -1 while there is none
+ * @lost: it did not answer: it is another one that will, if any
  * @seq: of the last request
  * @last_channel: number of the newest channel
  */
@@ -52,6 +53,7 @@ struct unix_device {
 	socklen_t addr_len;
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	int fd;
+	bool lost;
 	uint32_t seq;
 	uint32_t last_channel;
 };
@@ -159,6 +161,7 @@ static air_status ask_on(struct unix_device *ud, int fd,
 		 */
 		if (fd >= 0)
 			shutdown(fd, SHUT_RDWR);
+		ud->lost |= fd == ud->fd;
 		return air_error_set(AIR_WORKER_DIED,
 				     "the daemon behind %s does not answer",
 				     ud->path);
@@ -168,8 +171,8 @@ static air_status ask_on(struct unix_device *ud, int fd,
 	msg->text[sizeof(msg->text) - 1] = '\0';
 	return air_error_set(
 		(air_status)msg->status, "%s",
-		msg->text[0] ? msg->text :
-			       air_status_string((air_status)msg->status));
+		msg->text[0] ? msg->text
+			     : air_status_string((air_status)msg->status));
 }
 
 static air_status ask(struct unix_device *ud, struct air_wire_msg *msg,
@@ -687,8 +690,8 @@ static air_status is_cut(struct unix_device *ud, int fd, struct air_channel *ch)
 {
 	if (air_load(&ch->broken, RELAXED))
 		return AIR_OK;
-	return air_load(&ch->care, ACQUIRE) & AIR_CARE_CUT ? AIR_PENDING :
-							     AIR_OK;
+	return air_load(&ch->care, ACQUIRE) & AIR_CARE_CUT ? AIR_PENDING
+							   : AIR_OK;
 }
 
 static air_status register_buffers(struct unix_device *ud, int fd,
@@ -701,6 +704,10 @@ static air_status register_buffers(struct unix_device *ud, int fd,
 	pthread_mutex_lock(&ch->lock);
 	status = air_buffer_register_all(ch);
 	pthread_mutex_unlock(&ch->lock);
+	if (is_refusal(status)) {
+		air_store(&ch->broken, true, RELAXED);
+		status = AIR_OK;
+	}
 	return status;
 }
 
@@ -753,6 +760,7 @@ static air_status reach_again(struct air_device *dev)
 	shutdown(ud->fd, SHUT_RDWR);
 	close_fd(&ud->fd);
 	ud->fd = fd;
+	ud->lost = false;
 	if (!let_go(dev))
 		return air_error_static(AIR_NO_WORKER,
 					"the daemon has not let go of the "
@@ -766,9 +774,11 @@ static air_status unix_revive(struct air_device *dev)
 	air_status status = AIR_OK;
 
 	pthread_mutex_lock(&dev->lock);
-	if (each_channel(dev, -1, is_cut) == AIR_OK)
-		goto out;
 	pthread_mutex_lock(&ud->lock);
+	if (!ud->lost && each_channel(dev, -1, is_cut) == AIR_OK) {
+		pthread_mutex_unlock(&ud->lock);
+		goto out;
+	}
 	status = reach_again(dev);
 	pthread_mutex_unlock(&ud->lock);
 	if (status == AIR_OK)

@@ -186,8 +186,7 @@ void air_wchannels_rest(struct air_worker *w)
 	bool need_barrier = false;
 
 	air_list_init(&resting);
-	air_list_each(pos, n, &w->active)
-	{
+	air_list_each(pos, n, &w->active) {
 		struct air_wchannel *ch =
 			air_list_entry(pos, struct air_wchannel, on);
 
@@ -208,8 +207,7 @@ void air_wchannels_rest(struct air_worker *w)
 			"every %u us",
 			AIR_LOOK_AGAIN_NS / 1000);
 	}
-	air_list_each(pos, n, &resting)
-	{
+	air_list_each(pos, n, &resting) {
 		air_list_remove(pos);
 		air_list_append(&w->active, pos);
 		rest(air_list_entry(pos, struct air_wchannel, on));
@@ -230,8 +228,7 @@ void air_wchannels_timed(struct air_worker *w)
 	struct air_list *pos, *n;
 
 	/* In the order in which they were armed. */
-	air_list_each(pos, n, &w->timed)
-	{
+	air_list_each(pos, n, &w->timed) {
 		struct air_wchannel *ch =
 			air_list_entry(pos, struct air_wchannel, on);
 
@@ -417,8 +414,7 @@ void air_wchannels_watch(struct air_worker *w)
 {
 	struct air_list *pos, *n;
 
-	air_list_each(pos, n, &w->lent)
-	{
+	air_list_each(pos, n, &w->lent) {
 		struct air_wchannel *ch =
 			air_list_entry(pos, struct air_wchannel, on);
 		uint64_t seen = ch->watch_index;

@@ -434,6 +434,38 @@ static void test_restarted_without_notice(void **state)
 	check_after_restart();
 }
 
+/* Whatever is asked first of the next daemon is answered by it. */
+static void test_restarted_while_idle(void **state)
+{
+	struct air_backend_caps caps = { .size = sizeof(caps) };
+	air_channel *first, *second;
+	air_device *idle;
+	air_buffer *buf;
+
+	assert_ok(air_open(where, NULL, &idle));
+	kill_daemon();
+	start_daemon();
+	assert_ok(air_channel_create(idle, NULL, &first));
+	kill_daemon();
+	assert_int_equal(air_backend_caps(idle, AIR_EXEC_CPU, &caps),
+			 AIR_WORKER_DIED);
+	assert_sentence("not back yet");
+	start_daemon();
+	assert_ok(air_backend_caps(idle, AIR_EXEC_CPU, &caps));
+	assert_true(caps.present);
+	kill_daemon();
+	start_daemon();
+	assert_ok(air_channel_create(idle, NULL, &second));
+	kill_daemon();
+	start_daemon();
+	assert_ok(air_buffer_alloc(first, 4096, AIR_HOST, &buf));
+	assert_ok(air_buffer_free(buf));
+	assert_ok(air_channel_destroy(first));
+	assert_ok(air_channel_destroy(second));
+	assert_ok(air_close(idle));
+	check_after_restart();
+}
+
 static uint32_t stop_now;
 static uint32_t counts[2]; /* run, died */
 
@@ -787,6 +819,7 @@ int main(void)
 		U(test_event_loop_when_it_dies),
 		U(test_restarted),
 		U(test_restarted_without_notice),
+		U(test_restarted_while_idle),
 		U(test_killed_under_load),
 		cmocka_unit_test(test_nonsense),
 		cmocka_unit_test(test_one_of_two),
