@@ -121,6 +121,7 @@ static double uring_batch(struct bench_row *row, struct uring_peer *u)
 	t = bench_ticks() - t;
 	while (left)
 		left -= uring_peer_collect(u, left);
+	uring_peer_rest(u);
 	return bench_ticks_ns(t) / BURST;
 }
 

@@ -134,7 +134,9 @@ static double uring(struct bench_row *row, void *ctx)
 		if (sent == MESSAGES || sent - got + BATCH > 1 << ORDER)
 			got += uring_peer_collect(u, 1 << ORDER);
 	}
-	return bench_ticks_ns(bench_ticks() - t) / MESSAGES;
+	t = bench_ticks() - t;
+	uring_peer_rest(u);
+	return bench_ticks_ns(t) / MESSAGES;
 }
 #endif
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <liburing.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,6 +78,14 @@ unsigned int uring_peer_collect(struct uring_peer *p, unsigned int n)
 	}
 	io_uring_cq_advance(&p->ring, got);
 	return got;
+}
+
+void uring_peer_rest(struct uring_peer *p)
+{
+	while (p->polled && !(__atomic_load_n(p->ring.sq.kflags,
+					      __ATOMIC_ACQUIRE) &
+			      IORING_SQ_NEED_WAKEUP))
+		sched_yield();
 }
 
 void uring_peer_call(struct uring_peer *p)
