@@ -39,6 +39,17 @@
 /* A report of more than 18 minutes is not believed. */
 #define AIR_MAX_REPORT_NS	BIT_ULL(40)
 
+/*
+ * How far ahead of the others a channel can be, in virtual time. What it takes
+ * along to another queue is less, four seconds: anybody can have a worker that
+ * serves only their own channels and reports what it likes, and the channels
+ * of others would be put back by as much once this one is alone in its class
+ * for a moment. On one queue it is so much that nothing is forgiven (78 hours
+ * at the default weight), and little enough to calculate with.
+ */
+#define AIR_MAX_LEAD_MOVED	BIT_ULL(32)
+#define AIR_MAX_LEAD		BIT_ULL(48)
+
 static unsigned int air_quantum_us = 1000;
 module_param_named(quantum_us, air_quantum_us, uint, 0644);
 MODULE_PARM_DESC(quantum_us, "how long a turn is, microseconds");
@@ -162,6 +173,13 @@ static u64 air_class_floor(struct air_class *class)
 			class->floor = least;
 	}
 	return class->floor;
+}
+
+/* How far @ch is ahead of those of its class; negative: behind. */
+static s64 air_lead(struct air_channel *ch, u64 max)
+{
+	return clamp_t(s64, ch->vtime - air_class_floor(air_class_of(ch)),
+		       -(s64)max, (s64)max);
 }
 
 /* What a whole turn adds to @ch's virtual time. */
@@ -443,24 +461,21 @@ void air_turn_weigh(struct air_channel *ch, unsigned int priority,
 /*
  * air_turn_move() - put @ch on @to; both queues are locked
  *
- * It takes along how far ahead of the others it is, nothing else: turns,
- * requests and tidings are between it and one worker.
+ * It takes along how far ahead of the others it is, within limits, and nothing
+ * else: turns, requests and tidings are between it and one worker.
  */
 void air_turn_move(struct air_channel *ch, struct air_queue *to)
 {
 	struct air_queue *from = ch->queue;
-	struct air_buffer *buffer, *next;
+	s64 lead = air_lead(ch, AIR_MAX_LEAD_MOVED);
 
 	air_take(ch);
 	air_queue_untell(ch, ch->tell);
-	list_for_each_entry_safe(buffer, next, &from->buffers, tell_node) {
-		if (buffer->ch == ch) {
-			list_del_init(&buffer->tell_node);
-			from->nr_told--;
-		}
+	if (!list_empty(&ch->gone_node)) {
+		list_del_init(&ch->gone_node);
+		from->nr_told -= ch->nr_gone;
 	}
-	ch->vtime -= air_class_floor(air_class_of(ch));
 	WRITE_ONCE(ch->queue, to);
-	ch->vtime += air_class_floor(air_class_of(ch));
+	ch->vtime = air_class_floor(air_class_of(ch)) + lead;
 	air_queue_changed(from);
 }

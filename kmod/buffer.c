@@ -9,47 +9,89 @@
  * All of it is protected by the channel's mem mutex, but for being queued to
  * be told of, which the worker's queue lock protects.
  */
+#include <linux/cred.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "internal.h"
 #include "trace.h"
 
+/*
+ * air_buffer_dequeue() - @buffer is not to be told of any more; @queue, which
+ *	its channel is on, is locked
+ */
+void air_buffer_dequeue(struct air_queue *queue, struct air_buffer *buffer)
+{
+	struct air_channel *ch = buffer->ch;
+
+	if (list_empty(&buffer->tell_node))
+		return;
+	list_del_init(&buffer->tell_node);
+	ch->nr_gone--;
+	/* Left behind by a worker that is gone, it is on no queue. */
+	if (list_empty(&ch->gone_node))
+		return;
+	queue->nr_told--;
+	if (!ch->nr_gone)
+		list_del_init(&ch->gone_node);
+	air_queue_changed(queue);
+}
+
 static void air_buffer_untell(struct air_buffer *buffer)
 {
 	struct air_queue *queue = air_queue_lock(buffer->ch);
 
-	if (!list_empty(&buffer->tell_node)) {
-		list_del_init(&buffer->tell_node);
-		queue->nr_told--;
-		air_queue_changed(queue);
-	}
+	air_buffer_dequeue(queue, buffer);
 	spin_unlock(&queue->lock);
 }
 
 static void air_buffer_tell(struct air_buffer *buffer)
 {
-	struct air_queue *queue = air_queue_lock(buffer->ch);
+	struct air_channel *ch = buffer->ch;
+	struct air_queue *queue = air_queue_lock(ch);
 
-	if (buffer->ch->announced && list_empty(&buffer->tell_node)) {
-		list_add_tail(&buffer->tell_node, &queue->buffers);
+	/* None is left of an earlier worker: it was let go of before this. */
+	if (ch->announced && list_empty(&buffer->tell_node)) {
+		list_add_tail(&buffer->tell_node, &ch->gone_buffers);
+		if (!ch->nr_gone++)
+			list_add_tail(&ch->gone_node, &queue->buffers);
 		queue->nr_told++;
 		air_queue_changed(queue);
 	}
 	spin_unlock(&queue->lock);
 }
 
-/* Nobody holds it any more. The user's record is its last reference to go. */
-static void air_buffer_free(struct air_buffer *buffer)
+/*
+ * Nobody holds @buffer any more: nobody finds it from here on, and it is put
+ * on @list, for air_buffers_free() to let go of what it has.
+ */
+static void air_buffer_take(struct air_buffer *buffer, struct list_head *list)
 {
-	lockdep_assert_held(&buffer->ch->mem);
-	trace_air_buffer_release(buffer->ch->id, buffer->handle,
+	struct air_channel *ch = buffer->ch;
+
+	lockdep_assert_held(&ch->mem);
+	trace_air_buffer_release(ch->id, buffer->handle,
 				 buffer->region.nr_pages);
 	air_buffer_untell(buffer);
-	xa_erase(&buffer->ch->buffers, buffer->handle);
-	air_region_unpin(&buffer->region);
-	air_user_put(buffer->user);
-	kfree(buffer);
+	xa_erase(&ch->buffers, buffer->handle);
+	WRITE_ONCE(ch->nr_buffers, ch->nr_buffers - 1);
+	list_add_tail(&buffer->tell_node, list);
+}
+
+/*
+ * air_buffers_free() - let go of the buffers on @list; the caller holds no
+ *	lock, as that may take seconds
+ */
+void air_buffers_free(struct list_head *list)
+{
+	struct air_buffer *buffer, *next;
+
+	list_for_each_entry_safe(buffer, next, list, tell_node) {
+		air_region_unpin(&buffer->region);
+		air_user_put(buffer->user);
+		kfree(buffer);
+		cond_resched();
+	}
 }
 
 /* The buffer @handle if the client has it and it is complete. */
@@ -68,7 +110,8 @@ static struct air_buffer *air_buffer_alloc(struct air_channel *ch, u32 handle)
 
 	if (!buffer)
 		return NULL;
-	buffer->user = air_user_get(ch->uid);
+	/* Of who pins it, who may have been passed the file. */
+	buffer->user = air_user_get(current_uid());
 	if (!buffer->user) {
 		kfree(buffer);
 		return NULL;
@@ -96,6 +139,8 @@ static int air_buffer_add(struct air_channel *ch,
 	mutex_lock(&ch->mem);
 	ret = ch->region.file ? xa_insert(&ch->buffers, arg->handle, buffer,
 					  GFP_KERNEL_ACCOUNT) : -ESHUTDOWN;
+	if (!ret)
+		WRITE_ONCE(ch->nr_buffers, ch->nr_buffers + 1);
 	mutex_unlock(&ch->mem);
 	if (ret) {
 		/* xa_insert() says -EBUSY where we say -EEXIST. */
@@ -106,20 +151,20 @@ static int air_buffer_add(struct air_channel *ch,
 	ret = air_region_pin(&region, buffer->user, arg->user_va, arg->length,
 			     false);
 	mutex_lock(&ch->mem);
-	if (!ret && !ch->region.file) {
-		air_region_unpin(&region);
+	if (!ret && !ch->region.file)
 		ret = -ESHUTDOWN;
-	}
-	if (ret)
-		xa_erase(&ch->buffers, arg->handle);
-	else
-		buffer->region = region;
-	mutex_unlock(&ch->mem);
 	if (!ret) {
+		air_region_take(&buffer->region, &region);
 		trace_air_buffer_register(ch->id, arg->handle,
-					  region.nr_pages);
-		return 0;
+					  buffer->region.nr_pages);
+	} else {
+		xa_erase(&ch->buffers, arg->handle);
+		WRITE_ONCE(ch->nr_buffers, ch->nr_buffers - 1);
 	}
+	mutex_unlock(&ch->mem);
+	if (!ret)
+		return 0;
+	air_region_unpin(&region);
 err_free:
 	air_user_put(buffer->user);
 	kfree(buffer);
@@ -163,6 +208,7 @@ out:
 static int air_buffer_client_gone(struct air_channel *ch, u32 handle)
 {
 	struct air_buffer *buffer;
+	LIST_HEAD(free);
 	int ret = 0;
 
 	mutex_lock(&ch->mem);
@@ -174,9 +220,10 @@ static int air_buffer_client_gone(struct air_channel *ch, u32 handle)
 		if (buffer->held)
 			air_buffer_tell(buffer);
 		else
-			air_buffer_free(buffer);
+			air_buffer_take(buffer, &free);
 	}
 	mutex_unlock(&ch->mem);
+	air_buffers_free(&free);
 	return ret;
 }
 
@@ -185,6 +232,7 @@ static int air_buffer_worker_gone(struct air_worker *worker,
 				  struct air_channel *ch, u32 handle)
 {
 	struct air_buffer *buffer;
+	LIST_HEAD(free);
 	int ret = 0;
 
 	mutex_lock(&ch->mem);
@@ -194,9 +242,10 @@ static int air_buffer_worker_gone(struct air_worker *worker,
 	} else {
 		buffer->held = false;
 		if (buffer->gone)
-			air_buffer_free(buffer);
+			air_buffer_take(buffer, &free);
 	}
 	mutex_unlock(&ch->mem);
+	air_buffers_free(&free);
 	return ret;
 }
 
@@ -277,18 +326,23 @@ void air_buffers_worker_gone(struct air_channel *ch)
 {
 	struct air_buffer *buffer;
 	unsigned long handle;
+	LIST_HEAD(free);
 
 	mutex_lock(&ch->mem);
 	xa_for_each(&ch->buffers, handle, buffer) {
 		buffer->held = false;
 		if (buffer->gone)
-			air_buffer_free(buffer);
+			air_buffer_take(buffer, &free);
 	}
 	mutex_unlock(&ch->mem);
+	air_buffers_free(&free);
 }
 
-/* air_buffers_free() - the channel is finished; caller holds mem */
-void air_buffers_free(struct air_channel *ch)
+/*
+ * air_buffers_take() - the channel is finished: put its buffers on @list, for
+ *	air_buffers_free(). Caller holds mem.
+ */
+void air_buffers_take(struct air_channel *ch, struct list_head *list)
 {
 	struct air_buffer *buffer;
 	unsigned long handle;
@@ -296,6 +350,6 @@ void air_buffers_free(struct air_channel *ch)
 	xa_for_each(&ch->buffers, handle, buffer) {
 		/* One that is being pinned is undone by who pins it. */
 		if (buffer->region.file)
-			air_buffer_free(buffer);
+			air_buffer_take(buffer, list);
 	}
 }

@@ -219,6 +219,8 @@ void air_channel_finish(struct air_channel *ch)
 {
 	unsigned long pages = ch->region.nr_pages;
 	struct air_user *user = ch->region.quota;
+	struct air_region region;
+	LIST_HEAD(buffers);
 
 	/*
 	 * A submission that slipped in after the worker's last look, or that
@@ -229,9 +231,11 @@ void air_channel_finish(struct air_channel *ch)
 		air_ring_answer(ch, AIRUNNER_S_NO_WORKER);
 
 	mutex_lock(&ch->mem);
-	air_buffers_free(ch);
-	air_region_unpin(&ch->region);
+	air_buffers_take(ch, &buffers);
+	air_region_take(&region, &ch->region);
 	mutex_unlock(&ch->mem);
+	air_buffers_free(&buffers);
+	air_region_unpin(&region);
 	air_user_uncharge_channel(user, 1UL << ch->order);
 	air_user_put(user);
 	atomic_dec(&air_nr_channels);
@@ -368,6 +372,8 @@ air_channel_alloc(struct air_file *file,
 	ch->priority = arg->priority;
 	ch->weight = arg->weight ?: AIRUNNER_WEIGHT_DEFAULT;
 	INIT_LIST_HEAD(&ch->tell_node);
+	INIT_LIST_HEAD(&ch->gone_buffers);
+	INIT_LIST_HEAD(&ch->gone_node);
 	INIT_LIST_HEAD(&ch->wait_node);
 	init_waitqueue_head(&ch->wq);
 	spin_lock_init(&ch->bell);
@@ -393,13 +399,13 @@ static int air_channel_pin(struct air_channel *ch,
 		goto err_charge;
 	mutex_lock(&ch->mem);
 	ret = air_ring_sleep(ch) ? -EFAULT : 0;
-	if (ret)
-		air_region_unpin(&ch->region);
 	mutex_unlock(&ch->mem);
 	if (ret)
-		goto err_charge;
+		goto err_pin;
 	return 0;
 
+err_pin:
+	air_region_unpin(&ch->region);
 err_charge:
 	air_user_uncharge_channel(user, 1UL << ch->order);
 err_user:
@@ -407,13 +413,12 @@ err_user:
 	return ret;
 }
 
+/* Nobody else has seen it yet. */
 static void air_channel_unpin(struct air_channel *ch)
 {
 	struct air_user *user = ch->region.quota;
 
-	mutex_lock(&ch->mem);
 	air_region_unpin(&ch->region);
-	mutex_unlock(&ch->mem);
 	air_user_uncharge_channel(user, 1UL << ch->order);
 	air_user_put(user);
 }

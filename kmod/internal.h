@@ -14,7 +14,7 @@
  *	air_spans		spinlock: which file ranges are regions
  *
  * User memory is never touched under one of them: a fault takes mmap_lock.
- * Pinning, which may take seconds, happens under none of them.
+ * Pinning and unpinning, which may take seconds, happen under none of them.
  *
  * A channel has two holders: its owner (the file that built it) until that
  * closes or destroys it, and a worker from the moment it has been told of the
@@ -142,6 +142,7 @@ extern atomic_long_t air_pinned_pages;
 int air_region_pin(struct air_region *region, struct air_user *quota, u64 va,
 		   u64 size, bool exclusive);
 void air_region_unpin(struct air_region *region);
+void air_region_take(struct air_region *to, struct air_region *from);
 int air_region_mmap(struct air_region *region, struct vm_area_struct *vma);
 struct page *air_region_page(struct air_region *region, unsigned long index);
 
@@ -198,7 +199,7 @@ struct air_class {
  * struct air_queue - arbiter state of one worker, or of no worker
  * @lock: protects this and the arbiter fields of the channels on it
  * @events: channels with something other than READY to tell
- * @buffers: buffers to tell of
+ * @buffers: channels with buffers to tell of
  * @waiting: ready channels, the longest-waiting first
  * @class: the same by class and virtual time
  * @nr_told: entries of @events and @buffers
@@ -285,6 +286,7 @@ enum {
  * @mem: protects @region's and the buffers' pages and the shared words
  * @region: its memory
  * @buffers: by handle (@mem)
+ * @nr_buffers: how many; read by anybody
  * @queue: the worker's, or air_limbo; changes under both locks
  * @queue_node: in its worker's list of channels, or limbo's (air_control)
  * @orphan_node: in the list of channels that a dying worker leaves
@@ -299,6 +301,9 @@ enum {
  * @moving: asked back from its worker, to be given to another
  * @tell: AIR_TELL_* not told yet
  * @tell_node: in @queue->events while @tell is not 0
+ * @gone_buffers: buffers that the worker is to be told are gone
+ * @nr_gone: how many
+ * @gone_node: in @queue->buffers while there are any
  * @vtime: device time used, divided by weight
  * @vnode: in a tree of its class while it has or awaits a turn
  * @wait_node: in @queue->waiting while it awaits one
@@ -332,6 +337,7 @@ struct air_channel {
 	struct mutex mem;	/* pages of the region and the buffers */
 	struct air_region region;
 	struct xarray buffers;
+	unsigned int nr_buffers;
 
 	struct air_queue *queue;
 	struct list_head queue_node;
@@ -348,6 +354,9 @@ struct air_channel {
 	bool moving;
 	unsigned int tell;
 	struct list_head tell_node;
+	struct list_head gone_buffers;
+	unsigned int nr_gone;
+	struct list_head gone_node;
 	u64 vtime;
 	struct rb_node vnode;
 	struct list_head wait_node;
@@ -485,7 +494,7 @@ static inline u32 air_worker_id(const struct air_queue *queue)
  * @user: whose quota it counts against
  * @gone: the client has let go
  * @held: the worker has asked about it and not let go
- * @tell_node: in a worker's list of buffers to tell of
+ * @tell_node: in its channel's list of those to tell of; then, of those to free
  */
 struct air_buffer {
 	struct air_channel *ch;
@@ -506,7 +515,9 @@ int air_buffer_info(struct air_worker *worker, struct airunner_buffer *arg,
 struct air_region *air_buffer_region(struct air_channel *ch, u32 handle);
 void air_buffer_retell(struct air_channel *ch, u32 handle);
 void air_buffers_worker_gone(struct air_channel *ch);
-void air_buffers_free(struct air_channel *ch);
+void air_buffers_take(struct air_channel *ch, struct list_head *list);
+void air_buffers_free(struct list_head *list);
+void air_buffer_dequeue(struct air_queue *queue, struct air_buffer *buffer);
 
 /* wait.c: how clients wait --------------------------------------------- */
 
@@ -539,6 +550,7 @@ void air_thread_exit(void);
 
 /* show.c: fdinfo and debugfs --------------------------------------------- */
 
+void air_show_name(struct seq_file *m, const char *name);
 void air_channel_show(struct seq_file *m, struct air_channel *ch);
 void air_show_init(void);
 void air_show_exit(void);

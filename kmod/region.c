@@ -83,6 +83,14 @@ static void air_span_release(struct air_span *span)
 	spin_unlock(&air_spans);
 }
 
+/* The record of a range has moved. */
+static void air_span_replace(struct air_span *old, struct air_span *new)
+{
+	spin_lock(&air_spans);
+	rb_replace_node(&old->node, &new->node, &air_span_tree);
+	spin_unlock(&air_spans);
+}
+
 /* Not by way of air_log(): it is not to be lost among others' lines. */
 static void air_region_refused(unsigned long pages, unsigned long used,
 			       unsigned long limit)
@@ -360,6 +368,19 @@ void air_region_unpin(struct air_region *region)
 		air_span_release(&region->span);
 	fput(region->file);
 	memset(region, 0, sizeof(*region));
+}
+
+/*
+ * air_region_take() - make @to what @from is, which is not there any more then
+ *
+ * So that letting go of it, which may take seconds, happens under no lock.
+ */
+void air_region_take(struct air_region *to, struct air_region *from)
+{
+	*to = *from;
+	if (to->exclusive)
+		air_span_replace(&from->span, &to->span);
+	memset(from, 0, sizeof(*from));
 }
 
 /*

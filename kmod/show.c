@@ -7,6 +7,7 @@
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
+#include <linux/string_helpers.h>
 
 #include "internal.h"
 
@@ -35,11 +36,21 @@ static const char *air_turn_name(const struct air_channel *ch)
 	}
 }
 
+/*
+ * air_show_name() - what a user calls something, as one word that is no more
+ *	than that to whoever parses or prints the line
+ */
+void air_show_name(struct seq_file *m, const char *name)
+{
+	seq_escape_mem(m, name, strlen(name),
+		       ESCAPE_ANY | ESCAPE_NAP | ESCAPE_APPEND, " \\");
+}
+
 static void air_show_heads(struct seq_file *m, struct air_channel *ch)
 {
 	u64 sq_tail, cq_head;
 
-	/* Held for long while a buffer is let go: rather no heads. */
+	/* Held while a large ring is answered: rather no heads. */
 	if (!mutex_trylock(&ch->mem)) {
 		seq_puts(m, " sq_tail=busy cq_head=busy");
 		return;
@@ -56,17 +67,14 @@ static void air_show_heads(struct seq_file *m, struct air_channel *ch)
  */
 void air_channel_show(struct seq_file *m, struct air_channel *ch)
 {
-	struct air_buffer *buffer;
-	unsigned long handle, buffers = 0;
-
-	/* Counted, not looked at: they may go meanwhile. */
-	xa_for_each(&ch->buffers, handle, buffer)
-		buffers++;
-	seq_printf(m, "channel: %u state=%s turn=%s pid=%d comm=%s uid=%u worker=%u order=%u pages=%lu buffers=%lu priority=%u weight=%u",
-		   ch->id, air_state(ch), air_turn_name(ch), pid_vnr(ch->pid),
-		   ch->comm, from_kuid_munged(seq_user_ns(m), ch->uid),
+	seq_printf(m, "channel: %u state=%s turn=%s pid=%d comm=",
+		   ch->id, air_state(ch), air_turn_name(ch), pid_vnr(ch->pid));
+	air_show_name(m, ch->comm);
+	seq_printf(m, " uid=%u worker=%u order=%u pages=%lu buffers=%u priority=%u weight=%u",
+		   from_kuid_munged(seq_user_ns(m), ch->uid),
 		   air_worker_id(READ_ONCE(ch->queue)), ch->order,
-		   ch->region.nr_pages, buffers, READ_ONCE(ch->priority),
+		   ch->region.nr_pages, READ_ONCE(ch->nr_buffers),
+		   READ_ONCE(ch->priority),
 		   READ_ONCE(ch->weight));
 	air_show_heads(m, ch);
 	seq_printf(m, " seq=%llu doorbells=%llu turns=%llu completed=%llu device_ns=%llu answered=%llu\n",

@@ -303,7 +303,8 @@ void air_worker_death(struct air_worker *worker)
 	mutex_unlock(&air_control);
 	wake_up_all(&worker->queue.wq);
 	trace_air_worker_death(worker->id, pid_nr(worker->pid), worker->caps);
-	air_log("worker %u (%s): detached\n", worker->id, worker->name);
+	air_log("worker %u (%*pE): detached\n", worker->id,
+		(int)strlen(worker->name), worker->name);
 
 	list_for_each_entry_safe(ch, next, &orphans, orphan_node) {
 		list_del(&ch->orphan_node);
@@ -416,8 +417,9 @@ int air_worker_attach(struct air_file *file,
 		mutex_unlock(&air_control);
 		goto err;
 	}
-	air_log("worker %u (%s): attached, pid=%d caps=0x%llx\n", worker->id,
-		worker->name, task_tgid_nr(current), worker->caps);
+	air_log("worker %u (%*pE): attached, pid=%d caps=0x%llx\n",
+		worker->id, (int)strlen(worker->name), worker->name,
+		task_tgid_nr(current), worker->caps);
 	list_add_tail(&worker->node, &air_workers);
 	air_nr_workers++;
 	list_for_each_entry_safe(ch, next, &air_unassigned, queue_node)
@@ -496,16 +498,20 @@ static struct air_channel *air_event_buffer(struct air_queue *queue,
 					    struct airunner_event *event)
 {
 	struct air_buffer *buffer;
+	struct air_channel *ch;
 
-	buffer = list_first_entry_or_null(&queue->buffers, struct air_buffer,
-					  tell_node);
-	if (!buffer)
+	ch = list_first_entry_or_null(&queue->buffers, struct air_channel,
+				      gone_node);
+	if (!ch)
 		return NULL;
-	list_del_init(&buffer->tell_node);
-	queue->nr_told--;
+	buffer = list_first_entry(&ch->gone_buffers, struct air_buffer,
+				  tell_node);
 	event->type = AIRUNNER_EV_BUFFER_GONE;
 	event->handle = buffer->handle;
-	return buffer->ch;
+	/* One with many does not keep the others from being told of. */
+	list_move_tail(&ch->gone_node, &queue->buffers);
+	air_buffer_dequeue(queue, buffer);
+	return ch;
 }
 
 /* Whose turn it is; lock held. */
@@ -703,8 +709,10 @@ void air_worker_print(struct seq_file *m, struct air_worker *worker)
 	told = queue->nr_told;
 	ready = queue->nr_ready;
 	spin_unlock(&queue->lock);
-	seq_printf(m, "worker: %u name=%s pid=%d uid=%u caps=0x%llx flags=0x%x load=%lu told=%u ready=%u%s\n",
-		   worker->id, worker->name, pid_vnr(worker->pid),
+	seq_printf(m, "worker: %u name=", worker->id);
+	air_show_name(m, worker->name);
+	seq_printf(m, " pid=%d uid=%u caps=0x%llx flags=0x%x load=%lu told=%u ready=%u%s\n",
+		   pid_vnr(worker->pid),
 		   from_kuid_munged(seq_user_ns(m), worker->uid),
 		   worker->caps, worker->flags, READ_ONCE(worker->load), told,
 		   ready, READ_ONCE(worker->dead) ? " dead" : "");

@@ -126,6 +126,71 @@ static void worker_lets_go_first(void)
 	check_eq(pages(), 0);
 }
 
+/* One channel's many buffers keep no other's from being told of. */
+static void told_in_turn(void)
+{
+	struct airunner_buffer b;
+	struct airunner_event event;
+	struct region other;
+	struct pair p;
+	void *va = memory(PAGE);
+	unsigned int i;
+
+	pair_make(&p);
+	channel_make(device_open(), &other);
+	expect_event(p.w.fd, AIRUNNER_EV_CHANNEL_NEW, other.id);
+	for (i = 1; i <= 100; i++) {
+		check(!reg(p.r.fd, p.r.id, i, va, PAGE));
+		check(!info(p.w.fd, p.r.id, i, &b));
+		check(!unreg(p.r.fd, p.r.id, i));
+	}
+	check(!reg(other.fd, other.id, 7, va, PAGE));
+	check(!info(p.w.fd, other.id, 7, &b));
+	check(!unreg(other.fd, other.id, 7));
+	event = expect_event(p.w.fd, AIRUNNER_EV_BUFFER_GONE, p.r.id);
+	check_eq(event.handle, 1);
+	event = expect_event(p.w.fd, AIRUNNER_EV_BUFFER_GONE, other.id);
+	check_eq(event.handle, 7);
+	/* One that it lets go of before it is told of is not told of. */
+	check(!unreg(p.w.fd, p.r.id, 2));
+	event = expect_event(p.w.fd, AIRUNNER_EV_BUFFER_GONE, p.r.id);
+	check_eq(event.handle, 3);
+	/* Nor are the others, when it gives the channel back. */
+	check(!detach(p.w.fd, p.r.id));
+	expect_no_event(p.w.fd);
+	check(!unreg(p.w.fd, other.id, 7));
+	check_eq(read_number(SYSFS "pinned_pages"), 2 * 17);
+}
+
+/* Who pins it pays for it: a file is no purse. */
+static void as_bob(void *arg)
+{
+	struct pair *p = arg;
+
+	become(BOB);
+	check(!reg(p->r.fd, p->r.id, 1, memory(256 * PAGE), 256 * PAGE));
+	check_errno(reg(p->r.fd, p->r.id, 2, memory(PAGE), PAGE), EDQUOT);
+}
+
+static void quota_of_who_pins(void)
+{
+	struct airunner_buffer b;
+	struct pair p;
+	char *mb = "/sys/module/airunner/parameters/max_pinned_mb";
+
+	pair_make(&p);
+	check(write_text(mb, "1"));
+	check_eq(reap(spawn(as_bob, &p)), 0);
+	check_eq(pages(), 256);
+	/* His end is not that of what he pinned. */
+	check(!info(p.w.fd, p.r.id, 1, &b));
+	check(!reg(p.r.fd, p.r.id, 2, memory(PAGE), PAGE));
+	check(!unreg(p.r.fd, p.r.id, 1));
+	check(!unreg(p.w.fd, p.r.id, 1));
+	check_eq(pages(), 1);
+	check(write_text(mb, "0"));
+}
+
 static void refused(void)
 {
 	struct airunner_buffer arg, b;
@@ -336,6 +401,8 @@ static void raced(void)
 static const struct test_case cases[] = {
 	{ "life", life },
 	{ "worker_lets_go_first", worker_lets_go_first },
+	{ "told_in_turn", told_in_turn },
+	{ "quota_of_who_pins", quota_of_who_pins },
 	{ "refused", refused },
 	{ "shared_by_channels", shared_by_channels },
 	{ "ends_with_channel", ends_with_channel },

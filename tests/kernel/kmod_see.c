@@ -119,6 +119,30 @@ static void lines(void)
 	check(!strcmp(slurp(SYSFS "abi"), "1.0\n"));
 }
 
+/* What a user calls a process or a worker is one word of a line, and text. */
+static void names_escaped(void)
+{
+	struct airunner_attach_worker arg = {
+		.size = sizeof(arg),
+		.name = "a b\nworker: 9\033[2J\\\377",
+	};
+	const char *want = " name=a\\040b\\nworker:\\0409\\e[2J\\\\\\377 ";
+	char key[32];
+	struct region r;
+	int fd = device_open(), wfd = device_open();
+
+	check(!prctl(PR_SET_NAME, "x y\n\\\033pid=1"));
+	channel_make(fd, &r);
+	snprintf(key, sizeof(key), "channel: %u ", r.id);
+	expect_line(fdinfo(fd), key, (const char *const[]){
+		" comm=x\\040y\\n\\\\\\epid=1 ", NULL });
+	check(!ioctl(wfd, AIRUNNER_IOC_ATTACH_WORKER, &arg));
+	snprintf(key, sizeof(key), "worker: %u ", arg.worker_id);
+	expect_line(DEBUGFS "workers", key,
+		    (const char *const[]){ want, NULL });
+	expect_line(fdinfo(wfd), key, (const char *const[]){ want, NULL });
+}
+
 static void many_channels_listed(void)
 {
 	struct region r[300];
@@ -290,6 +314,7 @@ static const struct test_case cases[] = {
 	/* First: the log is bounded, and others use it up. */
 	{ "log_lines", log_lines },
 	{ "lines", lines },
+	{ "names_escaped", names_escaped },
 	{ "many_channels_listed", many_channels_listed },
 	{ "traced", traced },
 	{ "readers_during_teardown", readers_during_teardown },
