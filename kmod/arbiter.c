@@ -156,6 +156,19 @@ static struct air_class *air_class_of(struct air_channel *ch)
 	return &ch->queue->class[ch->priority];
 }
 
+/* The tree that @ch is in, NULL while it neither has nor awaits a turn. */
+static struct rb_root_cached *air_tree_of(struct air_channel *ch)
+{
+	switch (ch->turn) {
+	case AIR_TURN_READY:
+		return &air_class_of(ch)->ready;
+	case AIR_TURN_SERVING:
+		return &air_class_of(ch)->serving;
+	default:
+		return NULL;
+	}
+}
+
 /* The virtual time of the one furthest behind, or where that last was. */
 static u64 air_class_floor(struct air_class *class)
 {
@@ -404,12 +417,7 @@ struct air_channel *air_turn_next(struct air_queue *queue)
 /* Charge @ch, which may be in a tree that is ordered by what it has used. */
 static void air_charge(struct air_channel *ch, u64 device_ns)
 {
-	struct rb_root_cached *root = NULL;
-
-	if (ch->turn == AIR_TURN_READY)
-		root = &air_class_of(ch)->ready;
-	else if (ch->turn == AIR_TURN_SERVING)
-		root = &air_class_of(ch)->serving;
+	struct rb_root_cached *root = air_tree_of(ch);
 
 	if (root)
 		rb_erase_cached(&ch->vnode, root);
@@ -439,22 +447,30 @@ void air_turn_report(struct air_channel *ch, u64 device_ns, u32 flags)
 	air_queue_changed(ch->queue);
 }
 
-/* air_turn_weigh() - change @ch's class and weight; lock held */
+/*
+ * air_turn_weigh() - change @ch's class and weight; lock held
+ *
+ * What it owes or is owed it takes along, as device time: the same lead is
+ * more virtual time at a lower weight. Rounded up, so that changing it to and
+ * fro gains nothing.
+ */
 void air_turn_weigh(struct air_channel *ch, unsigned int priority,
 		    unsigned int weight)
 {
-	enum air_turn turn = ch->turn;
-	u64 ahead = ch->vtime - air_class_floor(air_class_of(ch));
+	struct rb_root_cached *root = air_tree_of(ch);
+	s64 lead = air_lead(ch, AIR_MAX_LEAD) * ch->weight;
 
-	air_take(ch);
+	if (root)
+		rb_erase_cached(&ch->vnode, root);
 	ch->priority = priority;
 	ch->weight = weight;
-	/* What it owes or is owed, it takes along. */
-	ch->vtime = air_class_floor(air_class_of(ch)) + ahead;
-	if (turn == AIR_TURN_READY)
-		air_ready(ch);
-	else if (turn == AIR_TURN_SERVING)
-		air_serve(ch);
+	if (lead > 0)
+		lead += weight - 1;
+	ch->vtime = air_class_floor(air_class_of(ch)) + div_s64(lead, weight);
+	/* How long it has waited stays as it was. */
+	root = air_tree_of(ch);
+	if (root)
+		rb_add_cached(&ch->vnode, root, air_vnode_less);
 	air_queue_changed(ch->queue);
 }
 

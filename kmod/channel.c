@@ -296,11 +296,13 @@ int air_channel_destroy(struct air_file *file, u32 id)
 	return ret;
 }
 
+/* To have less than the others is anybody's choice; to have more is not. */
 static int air_check_priority(unsigned int priority, unsigned int weight)
 {
 	if (priority >= AIRUNNER_PRIO_CLASSES || weight > AIRUNNER_WEIGHT_MAX)
 		return -EINVAL;
-	if (priority < AIRUNNER_PRIO_NORMAL && !capable(CAP_SYS_NICE))
+	if ((priority < AIRUNNER_PRIO_NORMAL ||
+	     weight > AIRUNNER_WEIGHT_DEFAULT) && !capable(CAP_SYS_NICE))
 		return -EPERM;
 	return 0;
 }

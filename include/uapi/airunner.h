@@ -669,7 +669,8 @@ enum airunner_priority {
  *	for any worker
  * @worker_id: the only worker to serve it; 0 for any
  * @priority: enum airunner_priority. Classes above NORMAL need CAP_SYS_NICE
- * @weight: share within the class, 1..AIRUNNER_WEIGHT_MAX; 0 for the default
+ * @weight: share within the class, 1..AIRUNNER_WEIGHT_MAX; 0 for the default.
+ *	More than that needs CAP_SYS_NICE
  * @channel_id: out: the channel, unique until the module is unloaded
  * @mmap_offset: out: where a worker maps the region in /dev/airunner
  * @mapped_size: out: bytes pinned and mapped
@@ -682,8 +683,9 @@ enum airunner_priority {
  * Errors: EINVAL (field), EFAULT (no such mapping, or not all of it), EACCES
  * (private or read-only mapping), EOPNOTSUPP (not shmem or hugetlb),
  * EEXIST (overlaps a registered region), ENOMEM (RLIMIT_MEMLOCK or memory;
- * the kernel log says which), EDQUOT (user's quota), EPERM (priority), EINTR
- * (killed while pinning). After an error nothing is pinned or charged.
+ * the kernel log says which), EDQUOT (user's quota), EPERM (priority or
+ * weight), EINTR (killed while pinning). After an error nothing is pinned or
+ * charged.
  */
 struct airunner_build_channel {
 	__u32 size;
@@ -927,8 +929,12 @@ struct airunner_wait {
  * @size: sizeof(struct airunner_set_priority)
  * @channel_id: a channel of this file
  * @priority: enum airunner_priority; above NORMAL needs CAP_SYS_NICE
- * @weight: 1..AIRUNNER_WEIGHT_MAX; 0 leaves it
+ * @weight: 1..AIRUNNER_WEIGHT_MAX; 0 leaves it. More than
+ *	AIRUNNER_WEIGHT_DEFAULT needs CAP_SYS_NICE
  * @resv: must be zero
+ *
+ * Device time that the channel has had more or less of than its share stays
+ * so: changing weight or class to and fro gains nothing.
  */
 struct airunner_set_priority {
 	__u32 size;

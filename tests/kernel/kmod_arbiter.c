@@ -355,7 +355,167 @@ static void change_priority(void)
 		    ENXIO);
 }
 
+static void set_weight(const struct region *r, unsigned int weight)
+{
+	struct airunner_set_priority arg = {
+		.size = sizeof(arg), .channel_id = r->id,
+		.priority = AIRUNNER_PRIO_NORMAL, .weight = weight,
+	};
+
+	check(!ioctl(r->fd, AIRUNNER_IOC_SET_PRIORITY, &arg));
+}
+
+static void write_numbers(const char *path, long value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%ld", value);
+	check(write_text(path, text));
+}
+
+/*
+ * How many turns of @ns of device time each @behind gets, both wanting more,
+ * before @ahead is given one. Rescues have to be off.
+ */
+static int turns_until(int fd, const struct region *ahead,
+		       const struct region *behind, uint64_t ns)
+{
+	struct airunner_event event;
+	int turns;
+
+	for (turns = 0; turns < 100000; turns++) {
+		check_eq(worker_wait(fd, NULL, 0, &event, 1, 30 * SECOND), 1);
+		check_eq(event.type, AIRUNNER_EV_READY);
+		if (event.channel_id == ahead->id) {
+			report(fd, ahead->id, AIRUNNER_REPORT_MORE, 0);
+			return turns;
+		}
+		check_eq(event.channel_id, behind->id);
+		report(fd, behind->id, AIRUNNER_REPORT_MORE, ns);
+	}
+	fail("never served again");
+}
+
+/* Have @r use @ns in its next turn. */
+static void use(int fd, const struct region *r, uint64_t ns)
+{
+	struct airunner_event event;
+
+	do {
+		check_eq(worker_wait(fd, NULL, 0, &event, 1, 30 * SECOND), 1);
+		check_eq(event.type, AIRUNNER_EV_READY);
+		report(fd, event.channel_id, AIRUNNER_REPORT_MORE,
+		       event.channel_id == r->id ? ns : 10000);
+	} while (event.channel_id != r->id);
+}
+
+/*
+ * What a channel owes it owes as device time, whatever its weight was when it
+ * used that, and however often it is changed.
+ */
+static void weight_to_and_fro(void)
+{
+	const uint64_t ms = 1000000;
+	long starve_ms = read_number(PARAM "starve_ms");
+	struct region r[2];
+	struct worker w;
+	int i, turns, fd = device_open();
+
+	check(write_text(PARAM "starve_ms", "1000000"));
+	attach(&w);
+	for (i = 0; i < 2; i++)
+		channel_with(fd, &r[i], AIRUNNER_PRIO_NORMAL, 0, 0, 0);
+	introduce(w.fd, 2);
+	ring(&r[0]);
+	ring(&r[1]);
+
+	/* 50 ms ahead: it waits for 50 turns of the other's, less its own. */
+	use(w.fd, &r[0], 50 * ms);
+	for (i = 0; i < 1000; i++) {
+		set_weight(&r[0], 1);
+		set_weight(&r[0], 10000);
+		set_weight(&r[0], 100);
+	}
+	turns = turns_until(w.fd, &r[0], &r[1], ms);
+	printf("# changed a thousand times: %d turns\n", turns);
+	check(turns >= 49 && turns <= 51);
+
+	/* Used at a low weight, where it counts a hundredfold. */
+	turns_until(w.fd, &r[1], &r[0], ms);
+	set_weight(&r[0], 1);
+	use(w.fd, &r[0], 20 * ms);
+	set_weight(&r[0], 100);
+	turns = turns_until(w.fd, &r[0], &r[1], ms);
+	printf("# raised to a hundredfold: %d turns\n", turns);
+	check(turns >= 18 && turns <= 22);
+
+	/* Used at a high one, where it counts a hundredth. */
+	turns_until(w.fd, &r[1], &r[0], ms);
+	set_weight(&r[0], 10000);
+	use(w.fd, &r[0], 20 * ms);
+	set_weight(&r[0], 100);
+	turns = turns_until(w.fd, &r[0], &r[1], ms);
+	printf("# lowered to a hundredth: %d turns\n", turns);
+	check(turns >= 18 && turns <= 22);
+
+	/* Nor does it lose its place among those that wait. */
+	check(write_text(PARAM "starve_ms", "200"));
+	use(w.fd, &r[0], 100 * SECOND);
+	for (i = 0; i < 50; i++) {
+		nap();
+		nap();
+		nap();
+		set_weight(&r[0], 100 - (i & 1));
+	}
+	turns = turns_until(w.fd, &r[0], &r[1], ms);
+	check(turns <= 16);
+	write_numbers(PARAM "starve_ms", starve_ms);
+}
+
 /* ------------------------------------------------------- several workers */
+
+/*
+ * What somebody's own worker reports of their own channels is nobody's
+ * business, and does not follow a channel to a worker that others use.
+ */
+static void own_worker_lead(void)
+{
+	static struct airunner_report reports[1000];
+	long starve_ms = read_number(PARAM "starve_ms");
+	struct region mine, other, victim;
+	struct worker own, w;
+	int i, turns, fd = device_open();
+
+	check(write_text(PARAM "starve_ms", "1000000"));
+	check(!attach_with(&own, device_open(), AIRUNNER_CAP_CPU,
+			   AIRUNNER_WORKER_OWN));
+	channel_with(fd, &mine, AIRUNNER_PRIO_NORMAL, 1, 0, 0);
+	channel_with(fd, &other, AIRUNNER_PRIO_NORMAL, 0, 0, own.id);
+	introduce(own.fd, 2);
+	ring(&mine);
+	ring(&other);
+	expect_event(own.fd, AIRUNNER_EV_READY, mine.id);
+	expect_event(own.fd, AIRUNNER_EV_READY, other.id);
+	/* A thousand times 18 minutes, at a weight of one. */
+	for (i = 0; i < 1000; i++) {
+		reports[i].channel_id = mine.id;
+		reports[i].device_ns = UINT64_MAX;
+	}
+	check_eq(worker_wait(own.fd, reports, 1000, NULL, 0, 0), 0);
+
+	attach(&w);
+	channel_with(fd, &victim, AIRUNNER_PRIO_NORMAL, 0, 0, w.id);
+	introduce(w.fd, 1);
+	ring(&victim);
+	check(!close(own.fd));
+	/* It comes with a turn asked for: work may have come meanwhile. */
+	expect_event(w.fd, AIRUNNER_EV_CHANNEL_NEW, mine.id);
+	turns = turns_until(w.fd, &mine, &victim, SECOND / 10);
+	printf("# ahead by %d turns of 100 ms\n", turns);
+	check(turns > 30 && turns <= 44);
+	write_numbers(PARAM "starve_ms", starve_ms);
+}
+
 
 static int count_new(int fd)
 {
@@ -656,6 +816,8 @@ static const struct test_case cases[] = {
 	{ "starvation_bound", starvation_bound },
 	{ "withheld_is_rescued", withheld_is_rescued },
 	{ "change_priority", change_priority },
+	{ "weight_to_and_fro", weight_to_and_fro },
+	{ "own_worker_lead", own_worker_lead },
 	{ "balanced", balanced },
 	{ "late_worker", late_worker },
 	{ "capabilities", capabilities },
