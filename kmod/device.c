@@ -173,19 +173,21 @@ static long air_get_info(struct air_file *file, union air_arg *arg,
 			 void __user *uarg, u32 usize)
 {
 	struct airunner_info *info = &arg->info;
+	u32 workers;
+	u64 caps = air_worker_caps(&workers);
 
 	*info = (struct airunner_info) {
 		.size = sizeof(*info),
 		.abi_major = AIRUNNER_ABI_MAJOR,
 		.abi_minor = AIRUNNER_ABI_MINOR,
-		.workers = READ_ONCE(air_nr_workers),
+		.workers = workers,
 		.features = AIR_FEATURES,
 		.max_order = AIRUNNER_MAX_ORDER,
 		.page_size = PAGE_SIZE,
 		.max_region = AIR_MAX_REGION,
 		.max_channels = READ_ONCE(air_max_channels),
 		.max_buffers = AIR_MAX_BUFFERS,
-		.worker_caps = air_worker_caps(),
+		.worker_caps = caps,
 	};
 	return copy_to_user(uarg, info, usize) ? -EFAULT : 0;
 }

@@ -457,7 +457,7 @@ struct air_worker {
 #define AIR_WORKER_PAGE_PGOFF	1
 
 extern unsigned int air_nr_workers;
-u64 air_worker_caps(void);
+u64 air_worker_caps(u32 *nr);
 int air_worker_attach(struct air_file *file,
 		      struct airunner_attach_worker *arg,
 		      struct airunner_attach_worker __user *uarg, u32 usize);

@@ -45,15 +45,30 @@ void air_worker_put(struct air_worker *worker)
 	kref_put(&worker->ref, air_worker_release);
 }
 
-/* air_worker_caps() - what some attached worker can do */
-u64 air_worker_caps(void)
+/* Would @worker serve channels of @uid? */
+static bool air_worker_is_for(const struct air_worker *worker, kuid_t uid)
+{
+	return !(worker->flags & AIRUNNER_WORKER_OWN) ||
+	       uid_eq(worker->uid, uid);
+}
+
+/*
+ * air_worker_caps() - what workers that would serve the caller can do
+ * @nr: out: how many there are
+ */
+u64 air_worker_caps(u32 *nr)
 {
 	struct air_worker *worker;
 	u64 caps = 0;
 
+	*nr = 0;
 	mutex_lock(&air_control);
-	list_for_each_entry(worker, &air_workers, node)
+	list_for_each_entry(worker, &air_workers, node) {
+		if (!air_worker_is_for(worker, current_uid()))
+			continue;
 		caps |= worker->caps;
+		(*nr)++;
+	}
 	mutex_unlock(&air_control);
 	return caps;
 }
@@ -82,10 +97,8 @@ static bool air_worker_fits(const struct air_worker *worker,
 {
 	if (ch->want_worker && ch->want_worker != worker->id)
 		return false;
-	if (worker->flags & AIRUNNER_WORKER_OWN &&
-	    !uid_eq(worker->uid, ch->uid))
-		return false;
-	return (ch->need_caps & worker->caps) == ch->need_caps &&
+	return air_worker_is_for(worker, ch->uid) &&
+	       (ch->need_caps & worker->caps) == ch->need_caps &&
 	       ch->left != worker->id;
 }
 
@@ -586,7 +599,10 @@ out:
 	spin_unlock(&queue->lock);
 }
 
-/* Return: events stored, or -EFAULT if not even the first could be. */
+/*
+ * Return: events stored, -EFAULT if not even the first could be, or -EINTR:
+ * the caller is being killed, and what it has been told is told the next one.
+ */
 static int air_worker_events(struct air_worker *worker,
 			     struct airunner_event __user *to, u32 room)
 {
@@ -605,6 +621,10 @@ static int air_worker_events(struct air_worker *worker,
 		}
 		air_channel_put(ch);
 		nr++;
+		/* Clients may make events as fast as they are taken. */
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
 	}
 	return nr;
 }
@@ -627,6 +647,7 @@ static int air_worker_reports(struct air_worker *worker,
 		    report.flags == (AIRUNNER_REPORT_IDLE |
 				     AIRUNNER_REPORT_MORE))
 			return -EINVAL;
+		cond_resched();
 		/* One that it has not (any more) is not worth an error. */
 		ch = air_channel_get(report.channel_id);
 		if (!ch)
@@ -641,7 +662,6 @@ static int air_worker_reports(struct air_worker *worker,
 		}
 		spin_unlock(&worker->queue.lock);
 		air_channel_put(ch);
-		cond_resched();
 	}
 	return 0;
 }
@@ -662,7 +682,7 @@ int air_worker_wait(struct air_worker *worker, struct airunner_wait *arg,
 	s64 timeout = arg->timeout_ns;
 	int ret;
 
-	if (arg->channel_id)
+	if (arg->channel_id || arg->nr_reports > AIRUNNER_MAX_REPORTS)
 		return -EINVAL;
 	ret = air_worker_reports(worker, u64_to_user_ptr(arg->reports),
 				 arg->nr_reports);

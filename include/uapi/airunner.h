@@ -614,14 +614,15 @@ AIRUNNER_ASSERT(sizeof(struct airunner_launch_record) == 64, "launch_record");
  * @size: sizeof(struct airunner_info)
  * @abi_major: AIRUNNER_ABI_MAJOR of the module
  * @abi_minor: AIRUNNER_ABI_MINOR of the module
- * @workers: workers attached now
+ * @workers: workers attached now that would serve the caller's channels: not
+ *	other users' AIRUNNER_WORKER_OWN
  * @features: AIRUNNER_FEAT_*
  * @max_order: largest ring order
  * @page_size: bytes; what regions are rounded up to
  * @max_region: largest region, bytes
  * @max_channels: channels one user may have
  * @max_buffers: buffers one channel may have
- * @worker_caps: AIRUNNER_CAP_* that some attached worker has
+ * @worker_caps: AIRUNNER_CAP_* that some of those workers have
  */
 struct airunner_info {
 	__u32 size;
@@ -887,14 +888,17 @@ struct airunner_report {
 	__u64 completed;
 };
 
+#define AIRUNNER_MAX_REPORTS	65536
+
 /**
  * struct airunner_wait - WAIT
  * @size: sizeof(struct airunner_wait)
  * @flags: must be zero
  * @timeout_ns: relative; negative waits for ever, 0 does not wait
  * @channel_id: client: the channel; worker: must be zero
- * @nr_reports: worker: in: entries of @reports; out: 0 once they have been
- *	applied, whatever the call returns; client: must be zero
+ * @nr_reports: worker: in: entries of @reports, at most AIRUNNER_MAX_REPORTS;
+ *	out: 0 once they have been applied, whatever the call returns; client:
+ *	must be zero
  * @seq: client: in: the completion sequence last seen; out: the one now
  * @reports: worker: address of struct airunner_report[@nr_reports]
  * @events: worker: address of struct airunner_event[@nr_events]

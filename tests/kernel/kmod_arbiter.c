@@ -649,8 +649,9 @@ static void pinned_to_worker(void)
 static void as_alice(void *arg)
 {
 	struct airunner_set_priority prio = { .size = sizeof(prio) };
+	struct airunner_info info = { .size = sizeof(info) };
 	struct airunner_build_channel build_channel;
-	struct region r;
+	struct region r, heavy;
 	struct worker w;
 	int fd;
 
@@ -667,25 +668,46 @@ static void as_alice(void *arg)
 	check_errno(ioctl(fd, AIRUNNER_IOC_SET_PRIORITY, &prio), EPERM);
 	prio.priority = AIRUNNER_PRIO_IDLE;
 	check(!ioctl(fd, AIRUNNER_IOC_SET_PRIORITY, &prio));
+	/* Less of a share than others is hers to choose, more is not. */
+	prio.weight = AIRUNNER_WEIGHT_DEFAULT + 1;
+	check_errno(ioctl(fd, AIRUNNER_IOC_SET_PRIORITY, &prio), EPERM);
+	prio.weight = 1;
+	check(!ioctl(fd, AIRUNNER_IOC_SET_PRIORITY, &prio));
+	prio.weight = AIRUNNER_WEIGHT_DEFAULT;
+	check(!ioctl(fd, AIRUNNER_IOC_SET_PRIORITY, &prio));
+	region_make(&heavy, 2, 4096);
+	build_channel = build_arg(&heavy);
+	build_channel.weight = AIRUNNER_WEIGHT_DEFAULT + 1;
+	check_errno(build_with(fd, &heavy, &build_channel), EPERM);
+	/* Root's own worker, which is there, does nothing for her. */
+	check(!ioctl(fd, AIRUNNER_IOC_GET_INFO, &info));
+	check_eq(info.workers, 0);
+	check_eq(info.worker_caps, 0);
 
 	/* A worker sees its channels' memory: not anybody may be one. */
 	check_errno(attach_with(&w, device_open(), 0, 0), EPERM);
 	check(!attach_with(&w, device_open(), 0, AIRUNNER_WORKER_OWN));
 	expect_event(w.fd, AIRUNNER_EV_CHANNEL_NEW, r.id);
 	expect_no_event(w.fd);
+	check(!ioctl(fd, AIRUNNER_IOC_GET_INFO, &info));
+	check_eq(info.workers, 1);
+	check_eq(info.worker_caps, 0);
 }
 
 static void permissions(void)
 {
 	struct region r;
-	struct worker w;
+	struct worker w, own;
 	pid_t pid;
 
 	/* Somebody else's channel is not for alice's worker. */
-	channel_with(device_open(), &r, AIRUNNER_PRIO_NORMAL, 0, 0, 0);
+	channel_with(device_open(), &r, AIRUNNER_PRIO_NORMAL, 0, 1ULL << 63,
+		     0);
+	check(!attach_with(&own, device_open(), AIRUNNER_CAP_CPU,
+			   AIRUNNER_WORKER_OWN));
 	pid = spawn(as_alice, NULL);
 	check_eq(reap(pid), 0);
-	attach(&w);
+	check(!attach_with(&w, device_open(), 1ULL << 63, 0));
 	expect_event(w.fd, AIRUNNER_EV_CHANNEL_NEW, r.id);
 }
 
@@ -780,6 +802,33 @@ static void pid_namespace(void)
 	reap(pid);
 }
 
+/* As many as one call may carry; of channels that are not there, too. */
+static void many_reports(void)
+{
+	const uint32_t max = AIRUNNER_MAX_REPORTS;
+	struct airunner_report *reports = calloc(max, sizeof(*reports));
+	struct region r;
+	struct worker w;
+	uint32_t i;
+
+	check(reports);
+	attach(&w);
+	channel_with(device_open(), &r, AIRUNNER_PRIO_NORMAL, 0, 0, 0);
+	introduce(w.fd, 1);
+	for (i = 0; i < max; i++)
+		reports[i].channel_id = i == max - 1 ? r.id : r.id + 1;
+	reports[max - 1].flags = AIRUNNER_REPORT_IDLE;
+	ring(&r);
+	expect_event(w.fd, AIRUNNER_EV_READY, r.id);
+	check_errno(worker_wait(w.fd, reports, max + 1, NULL, 0, 0), EINVAL);
+	/* None of them was applied: it still has its turn. */
+	ring(&r);
+	expect_no_event(w.fd);
+	check_eq(worker_wait(w.fd, reports, max, NULL, 0, 0), 0);
+	expect_event(w.fd, AIRUNNER_EV_READY, r.id);
+	free(reports);
+}
+
 static void attach_refused(void)
 {
 	struct airunner_attach_worker arg = { .size = sizeof(arg) };
@@ -826,6 +875,7 @@ static const struct test_case cases[] = {
 	{ "worker_group", worker_group },
 	{ "user_namespace", user_namespace },
 	{ "pid_namespace", pid_namespace },
+	{ "many_reports", many_reports },
 	{ "attach_refused", attach_refused },
 };
 
