@@ -100,7 +100,6 @@ void air_queue_init(struct air_queue *queue)
 		queue->class[i].ready = RB_ROOT_CACHED;
 		queue->class[i].serving = RB_ROOT_CACHED;
 	}
-	init_waitqueue_head(&queue->wq);
 	INIT_DELAYED_WORK(&queue->starving, air_queue_starving);
 }
 
@@ -280,7 +279,7 @@ void air_queue_changed(struct air_queue *queue)
 	WRITE_ONCE(queue->page->best_prio, best);
 
 	if (queue->nr_told || pick) {
-		wake_up(&queue->wq);
+		wake_up(queue->wq);
 		if (queue->eventfd)
 			air_eventfd_signal(queue->eventfd);
 		return;

@@ -150,13 +150,13 @@ struct page *air_region_page(struct air_region *region, unsigned long index);
 
 /**
  * struct air_file - an open /dev/airunner
- * @ref: the file itself, and each of its channels
+ * @ref: the file itself, each of its channels, and what it is as a worker
  * @channels: what it built (air_control)
  * @building: BUILD_CHANNELs under way (air_control)
  * @worker: what ATTACH_WORKER made it; set once, under air_control
  * @unseen: channels with completions that no WAIT has returned yet
  * @ended: channels that ended under their owner
- * @wq: pollers
+ * @wq: pollers, and whoever sleeps in WAIT of @worker
  */
 struct air_file {
 	struct kref ref;
@@ -207,7 +207,8 @@ struct air_class {
  * @picks: turns given since the last rescue of a starving channel
  * @page: what the worker sees of this without asking
  * @eventfd: signalled when something is queued
- * @wq: sleeping workers
+ * @wq: sleeping workers: their file's, whose pollers may have come before it
+ *	was a worker's
  * @starving: wakes them when a withheld channel has waited too long
  */
 struct air_queue {
@@ -221,7 +222,7 @@ struct air_queue {
 	unsigned int picks;
 	struct airunner_worker_page *page;
 	struct eventfd_ctx *eventfd;
-	wait_queue_head_t wq;
+	wait_queue_head_t *wq;
 	struct delayed_work starving;
 };
 
@@ -425,6 +426,7 @@ int air_ring_heads(struct air_channel *ch, u64 *sq_tail, u64 *cq_head);
  * @caps: AIRUNNER_CAP_*
  * @flags: AIRUNNER_WORKER_*
  * @uid: the user who attached it
+ * @file: what it was before; has the wait queue
  * @quota: whose quota it counts against
  * @pid: the process that attached it
  * @name: for humans
@@ -442,6 +444,7 @@ struct air_worker {
 	u64 caps;
 	u32 flags;
 	kuid_t uid;
+	struct air_file *file;
 	struct air_user *quota;
 	struct pid *pid;
 	char name[32];

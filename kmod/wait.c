@@ -128,18 +128,19 @@ int air_set_eventfd(struct air_file *file,
 __poll_t air_poll(struct file *filp, struct poll_table_struct *table)
 {
 	struct air_file *file = filp->private_data;
-	struct air_worker *worker = air_file_worker(file);
+	struct air_worker *worker;
 	__poll_t mask = 0;
 
+	/* Before the look at what it is: ATTACH_WORKER wakes those who wait. */
+	poll_wait(filp, &file->wq, table);
+	worker = air_file_worker(file);
 	if (worker) {
-		poll_wait(filp, &worker->queue.wq, table);
 		if (air_queue_has_event(&worker->queue))
 			mask |= EPOLLIN | EPOLLRDNORM;
 		if (READ_ONCE(worker->dead))
 			mask |= EPOLLHUP | EPOLLERR;
 		return mask;
 	}
-	poll_wait(filp, &file->wq, table);
 	if (atomic_read(&file->unseen))
 		mask |= EPOLLIN | EPOLLRDNORM;
 	if (atomic_read(&file->ended))

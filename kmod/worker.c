@@ -36,6 +36,7 @@ static void air_worker_release(struct kref *ref)
 		air_user_uncharge_worker(worker->quota);
 		air_user_put(worker->quota);
 	}
+	air_file_put(worker->file);
 	put_pid(worker->pid);
 	kfree_rcu(worker, rcu);
 }
@@ -314,7 +315,7 @@ void air_worker_death(struct air_worker *worker)
 		list_add_tail(&ch->orphan_node, &orphans);
 	}
 	mutex_unlock(&air_control);
-	wake_up_all(&worker->queue.wq);
+	wake_up_all(worker->queue.wq);
 	trace_air_worker_death(worker->id, pid_nr(worker->pid), worker->caps);
 	air_log("worker %u (%*pE): detached\n", worker->id,
 		(int)strlen(worker->name), worker->name);
@@ -400,7 +401,9 @@ int air_worker_attach(struct air_file *file,
 	worker->pid = get_pid(task_tgid(current));
 	strscpy(worker->name, arg->name, sizeof(worker->name));
 	INIT_LIST_HEAD(&worker->channels);
+	worker->file = air_file_get(file);
 	air_queue_init(&worker->queue);
+	worker->queue.wq = &file->wq;
 	ret = air_worker_charge(worker);
 	if (ret)
 		goto err;
@@ -443,6 +446,8 @@ int air_worker_attach(struct air_file *file,
 	/* Pairs with air_file_worker(): complete before it is seen. */
 	smp_store_release(&file->worker, worker);
 	mutex_unlock(&air_control);
+	/* Who polls the file already has seen no worker's events. */
+	wake_up_all(&file->wq);
 	return 0;
 
 err:
@@ -701,7 +706,7 @@ int air_worker_wait(struct air_worker *worker, struct airunner_wait *arg,
 			air_worker_events(worker, events, arg->nr_events);
 		if (ret)
 			break;
-		ret = air_wait_time(&worker->queue.wq, air_worker_has_event,
+		ret = air_wait_time(worker->queue.wq, air_worker_has_event,
 				    worker, &timeout);
 		if (ret)
 			break;

@@ -381,6 +381,30 @@ static void epolls(void)
 	check_eq(epoll_wait(ep, &e, 1, 0), 0);
 }
 
+/* Whoever polls the file already hears of it when it becomes a worker's. */
+static void epolled_before_attach(void)
+{
+	struct epoll_event e = { .events = EPOLLIN };
+	struct region r[2];
+	struct worker w;
+	int ep = epoll_create1(0), fd = device_open();
+
+	/* What is there at once. */
+	channel_make(device_open(), &r[0]);
+	check(!epoll_ctl(ep, EPOLL_CTL_ADD, fd, &e));
+	check_eq(epoll_wait(ep, &e, 1, 0), 0);
+	check(!attach_with(&w, fd, AIRUNNER_CAP_CPU, 0));
+	check_eq(epoll_wait(ep, &e, 1, 30000), 1);
+	check_eq(e.events, EPOLLIN);
+	expect_event(w.fd, AIRUNNER_EV_CHANNEL_NEW, r[0].id);
+	check_eq(epoll_wait(ep, &e, 1, 0), 0);
+	/* What comes later. */
+	channel_make(device_open(), &r[1]);
+	check_eq(epoll_wait(ep, &e, 1, 30000), 1);
+	expect_event(w.fd, AIRUNNER_EV_CHANNEL_NEW, r[1].id);
+	check_eq(epoll_wait(ep, &e, 1, 0), 0);
+}
+
 static int set_eventfd(int fd, uint32_t id, int efd)
 {
 	struct airunner_set_eventfd arg = {
@@ -593,6 +617,7 @@ static const struct test_case cases[] = {
 	{ "stopped", stopped },
 	{ "frozen", frozen },
 	{ "epolls", epolls },
+	{ "epolled_before_attach", epolled_before_attach },
 	{ "eventfds", eventfds },
 	{ "uring_refused_cleanly", uring_refused_cleanly },
 	{ "uring_waits", uring_waits },
