@@ -319,6 +319,7 @@ enum {
  * @bell: protects what follows
  * @eventfd: signalled with it
  * @uring: io_uring commands waiting for it
+ * @nr_uring: how many
  */
 struct air_channel {
 	struct kref ref;
@@ -373,6 +374,7 @@ struct air_channel {
 	spinlock_t bell;	/* who is told of completions */
 	struct eventfd_ctx *eventfd;
 	struct list_head uring;
+	unsigned int nr_uring;
 };
 
 /* A worker's mmap offset, in pages, names a channel and one of its buffers. */

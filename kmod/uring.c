@@ -38,12 +38,33 @@ static bool air_parked_ready(const struct air_parked *parked)
 	       air_channel_ended(parked->ch);
 }
 
+/*
+ * Who waits for something waits for an entry of the ring: more than those are
+ * nobody's, and would cost every completion a look at each. Lock held.
+ */
+static int air_park(struct air_parked *parked)
+{
+	struct air_channel *ch = parked->ch;
+
+	if (ch->nr_uring >> ch->order)
+		return -EBUSY;
+	ch->nr_uring++;
+	list_add_tail(&parked->node, &ch->uring);
+	return -EIOCBQUEUED;
+}
+
+static void air_unpark(struct air_parked *parked)
+{
+	list_del_init(&parked->node);
+	parked->ch->nr_uring--;
+}
+
 static void air_parked_done(struct io_uring_cmd *cmd, int ret,
 			    unsigned int issue_flags)
 {
 	struct air_channel *ch = air_parked(cmd)->ch;
 
-	if (ret != -ECANCELED) {
+	if (!ret) {
 		air_channel_saw(ch);
 		ret = air_channel_ended(ch) ? -ESHUTDOWN : 0;
 	}
@@ -65,7 +86,7 @@ void air_uring_wake(struct air_channel *ch)
 	list_for_each_entry_safe(parked, next, &ch->uring, node) {
 		if (!air_parked_ready(parked))
 			continue;
-		list_del_init(&parked->node);
+		air_unpark(parked);
 		io_uring_cmd_complete_in_task(air_parked_cmd(parked),
 					      air_parked_work);
 	}
@@ -79,7 +100,7 @@ static int air_uring_cancel(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	spin_lock(&parked->ch->bell);
 	was_parked = parked->node.next && !list_empty(&parked->node);
 	if (was_parked)
-		list_del_init(&parked->node);
+		air_unpark(parked);
 	else
 		parked->node.next = NULL;
 	spin_unlock(&parked->ch->bell);
@@ -94,7 +115,7 @@ int air_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	struct air_parked *parked = air_parked(cmd);
 	const struct airunner_uring_wait *arg;
 	struct air_file *file = cmd->file->private_data;
-	bool cancelled = false, ready;
+	int ret = 0;
 
 	if (issue_flags & IO_URING_F_CANCEL)
 		return air_uring_cancel(cmd, issue_flags);
@@ -116,12 +137,12 @@ int air_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	/* Before it can complete: what has completed must not be marked. */
 	io_uring_cmd_mark_cancelable(cmd, issue_flags);
 	spin_lock(&parked->ch->bell);
-	cancelled = !parked->node.next;
-	ready = air_parked_ready(parked);
-	if (!cancelled && !ready)
-		list_add_tail(&parked->node, &parked->ch->uring);
+	if (!parked->node.next)
+		ret = -ECANCELED;
+	else if (!air_parked_ready(parked))
+		ret = air_park(parked);
 	spin_unlock(&parked->ch->bell);
-	if (cancelled || ready)
-		air_parked_done(cmd, cancelled ? -ECANCELED : 0, issue_flags);
+	if (ret != -EIOCBQUEUED)
+		air_parked_done(cmd, ret, issue_flags);
 	return -EIOCBQUEUED;
 }

@@ -529,10 +529,24 @@ static void need_uring(struct io_uring *ring)
 	ring_make(ring);
 }
 
-static void uring_waits(void)
+/* Is there room for one more? If so, it is there now. */
+static bool uring_parked(struct io_uring *ring, int fd, uint32_t id,
+			 uint64_t seq, uint64_t user)
 {
 	struct io_uring_cqe *cqe;
-	struct io_uring ring;
+
+	uring_wait(ring, fd, id, seq, user);
+	if (io_uring_peek_cqe(ring, &cqe))
+		return true;
+	check_eq(cqe->res, -EBUSY);
+	io_uring_cqe_seen(ring, cqe);
+	return false;
+}
+
+static void uring_waits(void)
+{
+	struct io_uring ring, other;
+	struct io_uring_cqe *cqe;
 	struct pair p;
 	int i;
 
@@ -545,20 +559,32 @@ static void uring_waits(void)
 	check_eq(io_uring_peek_cqe(&ring, &cqe), -EAGAIN);
 	complete(&p);
 	check_eq(uring_result(&ring, 2), 0);
-	/* Many at once. */
-	for (i = 0; i < 32; i++)
+	/* Many at once: as many as the ring has entries. */
+	for (i = 0; i < 16; i++)
 		uring_wait(&ring, p.r.fd, p.r.id, 1, 3);
 	check_eq(io_uring_peek_cqe(&ring, &cqe), -EAGAIN);
+	uring_wait(&ring, p.r.fd, p.r.id, 1, 10);
+	check_eq(uring_result(&ring, 10), -EBUSY);
+	uring_wait(&ring, p.r.fd, p.r.id, 77, 11);
+	check_eq(uring_result(&ring, 11), 0);
 	complete(&p);
-	for (i = 0; i < 32; i++)
+	for (i = 0; i < 16; i++)
 		check_eq(uring_result(&ring, 3), 0);
+	/* Those that are cancelled make room as well. */
+	ring_make(&other);
+	for (i = 0; i < 16; i++)
+		uring_wait(&other, p.r.fd, p.r.id, 2, 12);
+	io_uring_queue_exit(&other);
+	eventually(uring_parked(&ring, p.r.fd, p.r.id, 2, 13));
+	complete(&p);
+	check_eq(uring_result(&ring, 13), 0);
 	/* Wrong. */
 	uring_wait(&ring, p.r.fd, p.r.id + 1, 0, 4);
 	check_eq(uring_result(&ring, 4), -ENXIO);
 	uring_wait(&ring, p.w.fd, p.r.id, 0, 5);
 	check_eq(uring_result(&ring, 5), -EPERM);
 	/* The end of the channel ends the wait. */
-	uring_wait(&ring, p.r.fd, p.r.id, 2, 6);
+	uring_wait(&ring, p.r.fd, p.r.id, 3, 6);
 	check(!channel_call(p.r.fd, AIRUNNER_IOC_RESET_CHANNEL, p.r.id));
 	check_eq(uring_result(&ring, 6), -ESHUTDOWN);
 	uring_wait(&ring, p.r.fd, p.r.id, 2, 7);
