@@ -15,6 +15,8 @@
 #include <linux/cred.h>
 #include <linux/hugetlb.h>
 #include <linux/mman.h>
+#include <linux/module.h>
+#include <linux/mount.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/user.h>
@@ -155,6 +157,62 @@ static void air_region_uncharge(struct air_region *region)
 	air_user_uncharge_pages(region->quota, pages);
 }
 
+/*
+ * A window: what a worker's mapping is of. It is a file of its own on the
+ * region's memory that can do nothing but be mapped already. Were it the
+ * region's file itself, remap_file_pages(2) would map any other part of that.
+ * It holds the region's file, and this module.
+ */
+static int air_window_release(struct inode *inode, struct file *filp)
+{
+	fput(filp->private_data);
+	return 0;
+}
+
+/* Where the mapping may be moved to. */
+static unsigned long air_window_area(struct file *filp, unsigned long addr,
+				     unsigned long len, unsigned long pgoff,
+				     unsigned long flags)
+{
+	struct file *file = filp->private_data;
+
+	if (!file->f_op->get_unmapped_area)
+		return air_get_unmapped_area(file, addr, len, pgoff, flags);
+	return file->f_op->get_unmapped_area(file, addr, len, pgoff, flags);
+}
+
+static const struct file_operations air_window_fops = {
+	.owner = THIS_MODULE,
+	.release = air_window_release,
+	.get_unmapped_area = air_window_area,
+	.fsync = noop_fsync,
+};
+
+static struct file *air_window_open(struct file *of)
+{
+	struct inode *inode = file_inode(of);
+	struct file *file;
+
+	ihold(inode);
+	file = alloc_file_pseudo(inode, of->f_path.mnt, "airunner-region",
+				 O_RDWR, &air_window_fops);
+	if (IS_ERR(file)) {
+		iput(inode);
+		return file;
+	}
+	__module_get(THIS_MODULE);
+	file->private_data = get_file(of);
+	return file;
+}
+
+/* The file that @vma, which may be of a window, is of. */
+static struct file *air_vma_file(const struct vm_area_struct *vma)
+{
+	if (vma->vm_file->f_op == &air_window_fops)
+		return vma->vm_file->private_data;
+	return vma->vm_file;
+}
+
 static unsigned int air_file_seals(struct file *file, bool huge)
 {
 #ifdef CONFIG_HUGETLBFS
@@ -219,7 +277,7 @@ static int air_region_resolve(struct air_region *region, u64 va, u64 *size)
 		ret = -EACCES;
 		goto out;
 	}
-	region->file = get_file(vma->vm_file);
+	region->file = get_file(air_vma_file(vma));
 	region->pgoff = air_vma_pgoff(vma, va);
 	region->nr_pages = *size >> PAGE_SHIFT;
 out:
@@ -408,12 +466,13 @@ struct page *air_region_page(struct air_region *region, unsigned long index)
 /*
  * air_region_mmap() - turn @vma, of our device, into one of @region's file
  *
- * Not more than the region, nothing that could grow over it, nothing that a
- * child or a core dump gets.
+ * Not more than the region, nothing that could grow over it or be turned to
+ * another part of the file, nothing that a child or a core dump gets.
  */
 int air_region_mmap(struct air_region *region, struct vm_area_struct *vma)
 {
 	unsigned long pages = vma_pages(vma);
+	struct file *window;
 
 	if (!(vma->vm_flags & VM_SHARED) || pages > region->nr_pages)
 		return -EINVAL;
@@ -433,8 +492,12 @@ int air_region_mmap(struct air_region *region, struct vm_area_struct *vma)
 			return -EPERM;
 		air_vm_flags_clear(vma, VM_MAYWRITE);
 	}
+	window = air_window_open(region->file);
+	if (IS_ERR(window))
+		return PTR_ERR(window);
 	vma->vm_pgoff = region->pgoff;
-	vma_set_file(vma, region->file);
+	vma_set_file(vma, window);
+	fput(window);
 	air_vm_flags_set(vma, VM_DONTEXPAND | VM_DONTCOPY | VM_DONTDUMP);
 	return call_mmap(region->file, vma);
 }

@@ -49,18 +49,21 @@ static void refused_while_open(void)
 	struct airunner_event event;
 	struct region r;
 	struct worker w;
+	void *va;
 	int fd = device_open();
 
 	check_errno(unload(), EAGAIN);
 	attach(&w);
 	channel_make(fd, &r);
 	event = expect_event(w.fd, AIRUNNER_EV_CHANNEL_NEW, r.id);
-	check(worker_map(w.fd, &event));
+	va = worker_map(w.fd, &event);
 	check_errno(unload(), EAGAIN);
 	close(fd);
 	check_errno(unload(), EAGAIN);
 	close(w.fd);
-	/* The worker's mapping is of the client's memory, not ours. */
+	/* What is mapped is a file of the module's on the client's memory. */
+	check_errno(unload(), EAGAIN);
+	check(!munmap(va, event.region_size));
 	eventually(!unload());
 	check(!load(""));
 	give_to_group();

@@ -445,6 +445,120 @@ static void remapped_while_pinning(void)
 	check(!pthread_join(thread, NULL));
 }
 
+/* ------------------------------------------------------- a worker's view */
+
+/* Four pages of a larger file, each of which says which it is. */
+static char *part_of_a_file(struct region *r, struct worker *w)
+{
+	struct airunner_build_channel arg;
+	struct airunner_event event;
+	int i, memfd = memfd_create("part", 0);
+
+	check(!ftruncate(memfd, 16 * PAGE));
+	region_map(r, memfd, 2, 16 * PAGE);
+	for (i = 0; i < 16; i++)
+		((char *)r->va)[i * PAGE + PAGE - 1] = 'a' + i;
+	attach(w);
+	arg = build_arg(r);
+	arg.user_va += 8 * PAGE;
+	arg.region_size = 4 * PAGE;
+	check(!build_with(device_open(), r, &arg));
+	event = expect_event(w->fd, AIRUNNER_EV_CHANNEL_NEW, r->id);
+	return worker_map(w->fd, &event);
+}
+
+static void check_part(const char *va, int pages)
+{
+	int i;
+
+	for (i = 0; i < pages; i++)
+		check_eq(va[i * PAGE + PAGE - 1], 'i' + i);
+}
+
+/* It sees the region, and by no way anything else of the file it is in. */
+static void only_the_region(void)
+{
+	struct airunner_event event = {};
+	struct region r;
+	struct worker w;
+	char *va = part_of_a_file(&r, &w), *to;
+	int pgoff;
+
+	check_part(va, 4);
+	for (pgoff = 0; pgoff < 16; pgoff++) {
+		check_eq(syscall(SYS_remap_file_pages, va, PAGE, 0, pgoff, 0),
+			 -1);
+		check_eq(syscall(SYS_remap_file_pages, va + PAGE, 3 * PAGE, 0,
+				 pgoff, 0), -1);
+	}
+	check_part(va, 4);
+	/* It can be moved, and be made less, but not more or two. */
+	check(mremap(va, 4 * PAGE, 5 * PAGE, MREMAP_MAYMOVE) == MAP_FAILED);
+	check(mremap(va, 0, 8 * PAGE, MREMAP_MAYMOVE) == MAP_FAILED);
+	to = mmap(NULL, 64 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		  0);
+	check(to != MAP_FAILED);
+	to = mremap(va, 4 * PAGE, 4 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+	check(to != MAP_FAILED);
+	check_part(to, 4);
+	check_eq(syscall(SYS_remap_file_pages, to, PAGE, 0, 0, 0), -1);
+	/* Sync is what it was; holes are the client's to punch. */
+	check(!msync(to, 4 * PAGE, MS_SYNC));
+	check_eq(madvise(to + PAGE, PAGE, MADV_REMOVE), -1);
+	check_part(to, 4);
+	/* Nor is a part of it more than a part. */
+	check(!munmap(to, PAGE));
+	check_eq(syscall(SYS_remap_file_pages, to + PAGE, PAGE, 0, 0, 0), -1);
+	check_eq(to[2 * PAGE - 1], 'j');
+	event.region_size = PAGE;
+	event.mmap_offset = r.mmap_offset + PAGE;
+	check(mmap(NULL, PAGE, PROT_READ, MAP_SHARED, w.fd,
+		   event.mmap_offset) == MAP_FAILED);
+}
+
+/* The memory outlives the worker's file and the client, as any mapping does. */
+static void view_outlives_files(void)
+{
+	struct region r;
+	struct worker w;
+	char *va = part_of_a_file(&r, &w);
+
+	close(w.fd);
+	close(r.fd);
+	munmap(r.va, r.size);
+	close(r.memfd);
+	check_eq(read_number(SYSFS "pinned_pages"), 0);
+	check_part(va, 4);
+}
+
+/* A window may in turn be a buffer's memory: it is the file's after all. */
+static void view_as_buffer(void)
+{
+	struct airunner_buffer b = { .size = sizeof(b), .handle = 1 };
+	struct region r, other;
+	struct worker w;
+	char *va = part_of_a_file(&r, &w), *again;
+
+	channel_make(device_open(), &other);
+	expect_event(w.fd, AIRUNNER_EV_CHANNEL_NEW, other.id);
+	b.channel_id = other.id;
+	b.user_va = (uintptr_t)va;
+	b.length = 4 * PAGE;
+	/* While it is a ring, it is nothing else. */
+	check_errno(ioctl(other.fd, AIRUNNER_IOC_REGISTER_BUFFER, &b), EEXIST);
+	check(!destroy(&r));
+	expect_event(w.fd, AIRUNNER_EV_CHANNEL_GONE, r.id);
+	check(!detach(w.fd, r.id));
+	check(!ioctl(other.fd, AIRUNNER_IOC_REGISTER_BUFFER, &b));
+	check(!ioctl(w.fd, AIRUNNER_IOC_BUFFER_INFO, &b));
+	again = mmap(NULL, b.length, PROT_READ, MAP_SHARED, w.fd,
+		     b.mmap_offset);
+	check(again != MAP_FAILED);
+	check(!munmap(va, 4 * PAGE));
+	check_part(again, 4);
+	check_eq(syscall(SYS_remap_file_pages, again, PAGE, 0, 0, 0), -1);
+}
+
 /* ------------------------------------------------------- hugetlb */
 
 #define HUGE (2UL << 20)
@@ -468,7 +582,7 @@ static void hugetlb(void)
 	struct airunner_build_channel arg;
 	struct region r;
 	struct worker w;
-	char *va;
+	char *va, *moved;
 	int memfd = huge_memfd(), fd = device_open();
 
 	check(!ftruncate(memfd, 2 * HUGE));
@@ -496,6 +610,11 @@ static void hugetlb(void)
 	check(!strcmp(va + 0x10000, "huge"));
 	check(((struct airunner_ctrl *)va)->sq_flags &
 	      AIRUNNER_SQ_NEED_WAKEUP);
+	/* Not the first, and wherever it is moved to, at a huge page. */
+	check_eq(syscall(SYS_remap_file_pages, va, HUGE, 0, 0, 0), -1);
+	check(!strcmp(va + 0x10000, "huge"));
+	moved = mremap(va, HUGE, HUGE, MREMAP_MAYMOVE | MREMAP_DONTUNMAP);
+	check(moved == MAP_FAILED || !((uintptr_t)moved & (HUGE - 1)));
 	/* Where it cannot be. */
 	check_errno(mmap((void *)((uintptr_t)va + 0x10000000 + PAGE), HUGE,
 			 PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, w.fd,
@@ -639,6 +758,9 @@ static const struct test_case cases[] = {
 	{ "memlock_refusal_is_explained", memlock_refusal_is_explained },
 	{ "memlock_of_a_dead_builder", memlock_of_a_dead_builder },
 	{ "remapped_while_pinning", remapped_while_pinning },
+	{ "only_the_region", only_the_region },
+	{ "view_outlives_files", view_outlives_files },
+	{ "view_as_buffer", view_as_buffer },
 	{ "hugetlb", hugetlb },
 	{ "hugetlb_punched", hugetlb_punched },
 	{ "quotas", quotas },
