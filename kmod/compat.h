@@ -10,6 +10,7 @@
 
 #include <linux/eventfd.h>
 #include <linux/mm.h>
+#include <linux/sched.h>
 
 #include "air-compat-config.h"
 
@@ -44,6 +45,20 @@ static inline void air_vm_flags_clear(struct vm_area_struct *vma,
 #else
 	vma->vm_flags &= ~flags;
 #endif
+}
+
+/*
+ * Is it a thread that the kernel made for itself, or for io_uring, vhost, ...?
+ * The latter had one flag only before 6.4.
+ */
+static inline bool air_task_of_kernel(const struct task_struct *task)
+{
+	unsigned int flags = PF_KTHREAD | PF_IO_WORKER;
+
+#ifdef PF_USER_WORKER
+	flags |= PF_USER_WORKER;
+#endif
+	return READ_ONCE(task->flags) & flags;
 }
 
 /* The count, always 1, went away in 6.8. */

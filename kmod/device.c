@@ -289,7 +289,8 @@ static long air_thread_class(struct air_file *file, union air_arg *arg,
 {
 	if (arg->thread.flags)
 		return -EINVAL;
-	return air_thread_set_class(arg->thread.tid, arg->thread.thread_class);
+	return air_thread_set_class(arg->thread.tid, arg->thread.thread_class,
+				    NULL);
 }
 
 /* Who may call. */

@@ -549,7 +549,7 @@ static inline void air_uring_wake(struct air_channel *ch)
 
 /* thread.c: accelerator threads ----------------------------------------- */
 
-int air_thread_set_class(pid_t tid, u32 class);
+int air_thread_set_class(pid_t tid, u32 class, struct file *filp);
 int air_thread_init(void);
 void air_thread_exit(void);
 

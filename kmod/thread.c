@@ -8,7 +8,9 @@
  * and restored when the mark is taken off.
  *
  * Who may open the device may use those cores, whatever cpuset it is in: that
- * is what configuring them means. Without ai_cpus nobody gets anywhere.
+ * is what configuring them means, and what a cpuset allows is not for modules
+ * to ask (cpuset_cpus_allowed() is not exported). Without ai_cpus nobody gets
+ * anywhere.
  *
  * Both can be undone from elsewhere (a cpuset's cores change, a core goes
  * offline, exec), so marked threads are looked at once a second and put back.
@@ -25,6 +27,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "compat.h"
 #include "internal.h"
 #include "trace.h"
 
@@ -49,8 +52,8 @@ static DECLARE_DELAYED_WORK(air_threads_work, air_threads_check);
 
 /*
  * Only a thread itself changes its flags, and without atomics. Compare and
- * exchange cannot lose what it changes; it may lose what we do, which the
- * periodic look repairs.
+ * exchange cannot lose what it changes; it may lose what we do: for the mark
+ * the periodic look repairs that, for its end air_task_unbind().
  */
 static void air_task_bind(struct task_struct *task, bool bind)
 {
@@ -60,6 +63,19 @@ static void air_task_bind(struct task_struct *task, bool bind)
 		new = bind ? old | PF_NO_SETAFFINITY :
 			     old & ~PF_NO_SETAFFINITY;
 	} while (!try_cmpxchg(&task->flags, &old, new));
+}
+
+/*
+ * Nobody looks again later, so see that it stays: a change of its own flags
+ * that the thread was in the middle of has ended when every processor has
+ * gone through the scheduler.
+ */
+static void air_task_unbind(struct task_struct *task)
+{
+	do {
+		air_task_bind(task, false);
+		synchronize_rcu();
+	} while (READ_ONCE(task->flags) & PF_NO_SETAFFINITY);
 }
 
 static bool air_task_dead(struct task_struct *task)
@@ -102,7 +118,7 @@ static void air_thread_forget(struct air_thread *thread)
 {
 	list_del(&thread->node);
 	if (!air_task_dead(thread->task)) {
-		air_task_bind(thread->task, false);
+		air_task_unbind(thread->task);
 		/* If none of those is left, the scheduler has found others. */
 		if (set_cpus_allowed_ptr(thread->task, thread->before))
 			set_cpus_allowed_ptr(thread->task, cpu_possible_mask);
@@ -132,6 +148,9 @@ static int air_thread_mark(struct task_struct *task)
 		return -ESRCH;
 	if (air_thread_find(task))
 		return 0;
+	/* Somebody else has bound it, for reasons of their own. */
+	if (READ_ONCE(task->flags) & PF_NO_SETAFFINITY)
+		return -EPERM;
 	thread = kzalloc(sizeof(*thread), GFP_KERNEL_ACCOUNT);
 	if (!thread)
 		return -ENOMEM;
@@ -167,19 +186,24 @@ static void air_threads_check(struct work_struct *work)
 	mutex_unlock(&air_threads_lock);
 }
 
-/* As sched_setaffinity(2) decides it. */
-static bool air_thread_permitted(struct task_struct *task)
+/*
+ * As sched_setaffinity(2) decides it, for the caller, or for who opened @filp:
+ * a privileged program may be made to write to any file.
+ */
+static bool air_thread_permitted(struct task_struct *task, struct file *filp)
 {
-	const struct cred *cred = current_cred(), *theirs;
+	const struct cred *cred = filp ? filp->f_cred : current_cred();
+	const struct cred *theirs;
 	bool ret;
 
-	if (task->flags & PF_KTHREAD)
+	if (air_task_of_kernel(task))
 		return false;
 	rcu_read_lock();
 	theirs = __task_cred(task);
 	ret = uid_eq(cred->euid, theirs->euid) ||
 	      uid_eq(cred->euid, theirs->uid) ||
-	      ns_capable(theirs->user_ns, CAP_SYS_NICE);
+	      (filp ? file_ns_capable(filp, theirs->user_ns, CAP_SYS_NICE) :
+		      ns_capable(theirs->user_ns, CAP_SYS_NICE));
 	rcu_read_unlock();
 	return ret;
 }
@@ -197,8 +221,11 @@ static struct task_struct *air_task_get(pid_t tid)
 	return task;
 }
 
-/* air_thread_set_class() - mark or unmark thread @tid; 0 is the caller */
-int air_thread_set_class(pid_t tid, u32 class)
+/*
+ * air_thread_set_class() - mark or unmark thread @tid; 0 is the caller
+ * @filp: whose opener has to be permitted to; NULL for the caller
+ */
+int air_thread_set_class(pid_t tid, u32 class, struct file *filp)
 {
 	struct task_struct *task;
 	struct air_thread *thread;
@@ -209,7 +236,7 @@ int air_thread_set_class(pid_t tid, u32 class)
 	task = air_task_get(tid);
 	if (!task)
 		return -ESRCH;
-	if (!air_thread_permitted(task)) {
+	if (!air_thread_permitted(task, filp)) {
 		ret = -EPERM;
 		goto out;
 	}
@@ -269,9 +296,9 @@ static ssize_t air_thread_write(struct file *filp, const char __user *ubuf,
 	if (ret)
 		return ret;
 	if (!class || !strcmp(skip_spaces(class), "ai"))
-		ret = air_thread_set_class(nr, AIRUNNER_THREAD_AI);
+		ret = air_thread_set_class(nr, AIRUNNER_THREAD_AI, filp);
 	else if (!strcmp(skip_spaces(class), "normal"))
-		ret = air_thread_set_class(nr, AIRUNNER_THREAD_NORMAL);
+		ret = air_thread_set_class(nr, AIRUNNER_THREAD_NORMAL, filp);
 	else
 		ret = -EINVAL;
 	return ret ?: len;

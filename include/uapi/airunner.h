@@ -976,8 +976,13 @@ enum airunner_thread_class {
  * @thread_class: enum airunner_thread_class
  * @flags: must be zero
  *
+ * Who may open the device may use those cores, whatever cpuset the thread is
+ * in: the kernel lets no module ask what that allows.
+ *
  * ESRCH: no such thread; EPERM: a thread of another user without
- * CAP_SYS_NICE; ENODEV: no accelerator cores are configured.
+ * CAP_SYS_NICE, or one that the kernel places itself (its own threads, those
+ * of io_uring, and any that may not be moved already); ENODEV: no accelerator
+ * cores are configured, or none of them is online.
  */
 struct airunner_set_thread_class {
 	__u32 size;

@@ -4,6 +4,9 @@
  * /proc/airunner_thread. See kmod_test.h for how it is run; with four CPUs it
  * shows all of it, with two most, with one nothing.
  */
+#include <dirent.h>
+#include <liburing.h>
+
 #include "kmod_test.h"
 
 #define PARAM "/sys/module/airunner/parameters/ai_cpus"
@@ -243,6 +246,127 @@ static bool proc_lists(pid_t tid)
 	return found;
 }
 
+/* A privileged program that was given the file decides nothing. */
+static void proc_of_opener(void)
+{
+	char text[32];
+	pid_t bobs;
+	atomic_int *ready = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int fd;
+
+	configure();
+	bobs = spawn(idle, ready);
+	eventually(atomic_load(ready));
+	check(!chmod(PROC, 0666));
+	check(!seteuid(ALICE));
+	fd = open(PROC, O_WRONLY);
+	check(fd >= 0);
+	check(!seteuid(0));
+	check(!chmod(PROC, 0660));
+	snprintf(text, sizeof(text), "%d", bobs);
+	check_errno(write(fd, text, strlen(text)), EPERM);
+	check_allowed(bobs, true, true);
+	/* Opened by who may. */
+	check(!write_proc(text));
+	check_allowed(bobs, true, false);
+	kill(bobs, SIGKILL);
+	reap(bobs);
+}
+
+/* A thread of this process that is called @name, or 0. */
+static pid_t thread_called(const char *name)
+{
+	struct dirent *e;
+	DIR *dir = opendir("/proc/self/task");
+	pid_t tid = 0;
+
+	check(dir);
+	while ((e = readdir(dir))) {
+		char path[300], comm[32] = "";
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/comm",
+			 e->d_name);
+		f = fopen(path, "r");
+		if (!f)
+			continue;
+		if (fgets(comm, sizeof(comm), f) &&
+		    !strncmp(comm, name, strlen(name)))
+			tid = atoi(e->d_name);
+		fclose(f);
+	}
+	closedir(dir);
+	return tid;
+}
+
+/* Threads of io_uring are the kernel's to place. */
+static void io_worker_refused(void)
+{
+	struct io_uring_sqe *sqe;
+	struct io_uring ring;
+	int pipes[2];
+	char byte;
+	pid_t tid;
+
+	configure();
+	if (io_uring_queue_init(4, &ring, 0))
+		skip("no io_uring here");
+	check(!pipe(pipes));
+	sqe = io_uring_get_sqe(&ring);
+	io_uring_prep_read(sqe, pipes[0], &byte, 1, 0);
+	sqe->flags |= IOSQE_ASYNC;
+	check_eq(io_uring_submit(&ring), 1);
+	eventually((tid = thread_called("iou-wrk-")));
+	check_errno(set_class(tid, AIRUNNER_THREAD_AI), EPERM);
+	check_errno(set_class(tid, AIRUNNER_THREAD_NORMAL), EPERM);
+	check(!proc_lists(tid));
+	check_eq(write(pipes[1], "x", 1), 1);
+	io_uring_queue_exit(&ring);
+}
+
+/*
+ * The kernel changes flags of a thread without atomics while the thread runs:
+ * marks that come and go meanwhile leave none behind.
+ */
+static void *busy_with_flags(void *arg)
+{
+	atomic_int *state = arg;
+	void *p;
+
+	atomic_store(state, gettid());
+	while (atomic_load(state) >= 0) {
+		/* Page faults and allocations of all kinds do. */
+		p = mmap(NULL, 16 * 4096, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		if (p != MAP_FAILED)
+			munmap(p, 16 * 4096);
+		prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0);
+		prctl(PR_SET_IO_FLUSHER, 0, 0, 0, 0);
+	}
+	return NULL;
+}
+
+static void unmarked_for_good(void)
+{
+	atomic_int state = 0;
+	pthread_t thread;
+	pid_t tid;
+	int i;
+
+	configure();
+	check(!pthread_create(&thread, NULL, busy_with_flags, &state));
+	eventually(atomic_load(&state));
+	tid = atomic_load(&state);
+	for (i = 0; i < 100; i++) {
+		check(!set_class(tid, AIRUNNER_THREAD_AI));
+		check(!set_class(tid, AIRUNNER_THREAD_NORMAL));
+		check(!move_to(tid, i % cpus()));
+	}
+	atomic_store(&state, -1);
+	check(!pthread_join(thread, NULL));
+}
+
 static void proc_file(void)
 {
 	atomic_int state = 0;
@@ -371,6 +495,9 @@ static const struct test_case cases[] = {
 	{ "not_inherited", not_inherited },
 	{ "refused", refused },
 	{ "proc_file", proc_file },
+	{ "proc_of_opener", proc_of_opener },
+	{ "io_worker_refused", io_worker_refused },
+	{ "unmarked_for_good", unmarked_for_good },
 	{ "cores_change", cores_change },
 	{ "survives_exec", survives_exec },
 	{ "under_load", under_load },
