@@ -8,6 +8,7 @@
  * the worst a scribbled ring can do is to end its own channel.
  */
 #include <linux/highmem.h>
+#include <linux/smp.h>
 #include <linux/timekeeping.h>
 
 #include "internal.h"
@@ -109,6 +110,35 @@ static int air_slot_answer(struct air_channel *ch, u32 i, u8 status, u64 now)
 	return ret;
 }
 
+static void air_ring_fence_here(void *unused)
+{
+	smp_mb();
+}
+
+/*
+ * NEED_WAKEUP has been set: whoever publishes from here on sees it, and what
+ * was published before is seen by us.
+ *
+ * Producers that fence have done their part. Those that leave it to whoever
+ * goes to sleep (AIRUNNER_CLIENT_ASYM) need what membarrier(2) does for a
+ * worker, on all processors, as nobody knows who has the region mapped. A
+ * client that lies about it does so to itself.
+ */
+static void air_ring_fence(struct air_channel *ch)
+{
+	struct airunner_ctrl *ctrl = air_map(ch, 0);
+	bool asym = false;
+
+	if (ctrl) {
+		asym = READ_ONCE(ctrl->client_flags) & AIRUNNER_CLIENT_ASYM;
+		kunmap_local(ctrl);
+	}
+	if (asym)
+		on_each_cpu(air_ring_fence_here, NULL, true);
+	else
+		smp_mb();
+}
+
 /*
  * air_ring_answer() - answer every outstanding submission of @ch with @status
  *
@@ -116,13 +146,15 @@ static int air_slot_answer(struct air_channel *ch, u32 i, u8 status, u64 now)
  * moment are skipped: their producers find NEED_WAKEUP set, and ring.
  *
  * Return: how many; -EIO when the region has been truncated or punched,
- * -EUCLEAN when the ring makes no sense, -ENXIO when there is no region.
+ * -EUCLEAN when a slot makes no sense (all others have been answered), -ENXIO
+ * when there is no region.
  */
 int air_ring_answer(struct air_channel *ch, enum airunner_status status)
 {
 	u32 i, entries = 1U << ch->order;
 	u64 now = ktime_get_ns();
 	int ret = 0, answered = 0;
+	bool unclean = false;
 
 	mutex_lock(&ch->mem);
 	if (!ch->region.file) {
@@ -130,19 +162,23 @@ int air_ring_answer(struct air_channel *ch, enum airunner_status status)
 		goto out;
 	}
 	ret = air_ring_sleep(ch);
-	/* Pairs with the producers' fence: they see it, or we see theirs. */
-	smp_mb();
-	for (i = 0; i < entries && ret >= 0; i++) {
+	air_ring_fence(ch);
+	for (i = 0; i < entries && ret != -EIO; i++) {
 		ret = air_slot_answer(ch, i, status, now);
 		if (ret > 0)
 			answered++;
+		/* It may be moving on just now; the others are owed theirs. */
+		else if (ret == -EUCLEAN)
+			unclean = true;
 		if (!(i & 1023))
 			cond_resched();
 	}
-	if (ret >= 0)
+	if (ret != -EIO)
 		ret = air_flags_clear(ch, offsetof(struct airunner_ctrl,
 						   cq_flags),
 				      AIRUNNER_CQ_NEED_WAKEUP);
+	if (!ret && unclean)
+		ret = -EUCLEAN;
 out:
 	ch->answered += answered;
 	mutex_unlock(&ch->mem);

@@ -726,6 +726,31 @@ static void reset_told(void)
 	check(!destroy(&r));
 }
 
+/*
+ * A slot that nothing sensible leads to ends its channel, and keeps no other
+ * from being answered.
+ */
+static void reset_answers_the_others(void)
+{
+	_Atomic uint64_t *slot;
+	struct region r;
+	uint64_t w;
+	int i, word, fd = device_open();
+
+	channel_make(fd, &r);
+	r.ctrl->client_flags = AIRUNNER_CLIENT_ASYM;
+	for (i = 0; i < 5; i++)
+		submit(&r, AIRUNNER_OP_NOP);
+	slot = sq_slot(r.va, r.order, 1);
+	for (word = 0; word < AIRUNNER_SQE_WORDS; word++) {
+		w = atomic_load(&slot[word]);
+		atomic_store(&slot[word], airunner_word(w, 77));
+	}
+	check(!channel_call(fd, AIRUNNER_IOC_RESET_CHANNEL, r.id));
+	for (i = 0; i < 5; i++)
+		check_eq(answer_of(&r, i), i == 1 ? -1 : AIRUNNER_S_RESET);
+}
+
 static void reset_refused(void)
 {
 	struct region r;
@@ -896,6 +921,7 @@ static const struct test_case cases[] = {
 	{ "sibling_thread", sibling_thread },
 	{ "reset", reset },
 	{ "reset_told", reset_told },
+	{ "reset_answers_the_others", reset_answers_the_others },
 	{ "reset_refused", reset_refused },
 	{ "destroy_without_worker", destroy_without_worker },
 	{ "destroy_wakes_waiter", destroy_wakes_waiter },
