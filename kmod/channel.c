@@ -452,9 +452,9 @@ int air_channel_build(struct air_file *file,
 	struct air_channel *ch;
 	int ret;
 
-	air_log("BUILD_CHANNEL: pid=%d va=0x%llx size=0x%llx channels=%u\n",
-		task_tgid_nr(current), arg->user_va, arg->region_size,
-		arg->channels);
+	air_log_try("BUILD_CHANNEL: pid=%d va=0x%llx size=0x%llx channels=%u\n",
+		    task_tgid_nr(current), arg->user_va, arg->region_size,
+		    arg->channels);
 	ret = air_check_build(arg);
 	if (ret)
 		return ret;

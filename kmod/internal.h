@@ -54,13 +54,18 @@ struct eventfd_ctx;
 struct poll_table_struct;
 struct seq_file;
 
-/* One line per event of interest; bounded, as users can cause them. */
-extern struct ratelimit_state air_log_limit;
-#define air_log(fmt, ...)						\
+/*
+ * One line per event of interest; bounded, as users can cause them. What they
+ * can cause by trying alone does not take the place of what happened.
+ */
+extern struct ratelimit_state air_log_limit, air_try_limit;
+#define air_log_by(limit, fmt, ...)					\
 	do {								\
-		if (__ratelimit(&air_log_limit))			\
+		if (__ratelimit(limit))					\
 			pr_info(fmt, ##__VA_ARGS__);			\
 	} while (0)
+#define air_log(...)		air_log_by(&air_log_limit, __VA_ARGS__)
+#define air_log_try(...)	air_log_by(&air_try_limit, __VA_ARGS__)
 
 extern struct mutex air_control;
 

@@ -8,6 +8,7 @@
 #include "internal.h"
 
 DEFINE_RATELIMIT_STATE(air_log_limit, 5 * HZ, 100);
+DEFINE_RATELIMIT_STATE(air_try_limit, 5 * HZ, 100);
 
 static int __init air_init(void)
 {
@@ -15,6 +16,7 @@ static int __init air_init(void)
 
 	/* What is left unsaid need not be said that it was. */
 	ratelimit_set_flags(&air_log_limit, RATELIMIT_MSG_ON_RELEASE);
+	ratelimit_set_flags(&air_try_limit, RATELIMIT_MSG_ON_RELEASE);
 	air_queue_init(&air_limbo);
 	ret = air_thread_init();
 	if (ret)
