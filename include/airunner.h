@@ -205,7 +205,8 @@ AIR_API air_status air_backend_caps(air_device *dev, air_executor executor,
  * @arena: bytes for descriptors in transit; 0 for the default (64 KiB).
  *	At least 1 KiB
  * @priority: enum airunner_priority + 1; 0 for normal (module only)
- * @weight: share within the class; 0 for the default (module only)
+ * @weight: share within the class; 0 for the default, more than that (100)
+ *	needs CAP_SYS_NICE (module only)
  * @executor: what executors its descriptors use unless they say otherwise
  */
 struct air_channel_options {

@@ -77,6 +77,8 @@ make_image() {
 		tail -n 20 "$CACHE/devbox.log" >&2
 		die "debootstrap failed"
 	}
+	# It leaves what it mounted there, or not, by where it runs.
+	run_as_root umount -q "$root/proc" "$root/sys" || true
 	run_as_root chroot "$root" useradd -m -s /bin/bash user
 	service | run_as_root tee "$root/etc/systemd/system/devbox.service" \
 		>/dev/null
