@@ -18,9 +18,10 @@
 
 #include "ops/worker/internal.h"
 
-#define DEFAULT_SPIN_NS	 20000ull
-#define DEFAULT_PARK_NS	 1000000ull
-#define DEFAULT_DRAIN_NS 5000000000ull
+#define DEFAULT_SPIN_NS	      20000ull
+#define DEFAULT_ASYNC_SPIN_NS 10000000ull
+#define DEFAULT_PARK_NS	      1000000ull
+#define DEFAULT_DRAIN_NS      5000000000ull
 
 /* The worker whose thread this is. */
 static __thread struct air_worker *here;
@@ -84,9 +85,14 @@ static void add_fd(struct sleep *s, int fd)
 	s->n++;
 }
 
-/* Whatever wakes by descriptor. False: something can only be polled. */
+/*
+ * Whatever wakes by descriptor. False: something can only be polled, or is
+ * worth it.
+ */
 static bool gather(struct air_worker *w, struct sleep *s)
 {
+	bool soon = w->now - w->busy_at < w->config.async_spin_ns;
+
 	add_fd(s, w->box.fd);
 	for (struct air_source *src = w->sources; src; src = src->next)
 		add_fd(s, src->ops->fd(src));
@@ -97,6 +103,8 @@ static bool gather(struct air_worker *w, struct sleep *s)
 		if (!(w->async & (1U << id)) || !x->ops->outstanding ||
 		    !x->ops->outstanding(x->ex))
 			continue;
+		if (soon)
+			return false;
 		fd = x->ops->wait_fd ? x->ops->wait_fd(x->ex) : -1;
 		if (fd < 0)
 			return false;
@@ -160,15 +168,29 @@ static void block(struct air_worker *w, struct sleep *s)
 }
 
 /*
+ * A client that shares the worker's processor, the others being busy, runs only
+ * when that lets go of it: so many empty rounds are polled undisturbed.
+ */
+#define ROUNDS_A_YIELD 64
+
+static void idle(unsigned int *rounds)
+{
+	if (++*rounds % ROUNDS_A_YIELD)
+		air_relax();
+	else
+		sched_yield();
+}
+
+/*
  * Nothing to do: sleep. Nobody's word is lost, as everybody looks at box.sleep
  * after having said it, and it is set here before the last look.
  */
-static void go_to_sleep(struct air_worker *w)
+static void go_to_sleep(struct air_worker *w, unsigned int *idle_rounds)
 {
 	struct sleep s = { .n = 0 };
 
 	if (!gather(w, &s)) {
-		air_relax();
+		idle(idle_rounds);
 		return;
 	}
 	limit(w, &s);
@@ -235,12 +257,6 @@ static void quiesce(struct air_worker *w)
 			AIR_REMOVE_DRAIN);
 }
 
-/*
- * A client that shares the worker's processor, the others being busy, runs only
- * when that lets go of it: so many empty rounds are polled undisturbed.
- */
-#define ROUNDS_A_YIELD 64
-
 static void loop(struct air_worker *w)
 {
 	unsigned int idle_rounds = 0;
@@ -274,15 +290,13 @@ static void loop(struct air_worker *w)
 		    (air_list_empty(&w->all) || w->now >= w->drain_end))
 			return;
 		if (busy || rest || w->activated) {
+			w->busy_at = w->now;
 			idle_rounds = 0;
-			continue;
+		} else if (!spin && air_list_empty(&w->lent)) {
+			go_to_sleep(w, &idle_rounds);
+		} else {
+			idle(&idle_rounds);
 		}
-		if (!spin && air_list_empty(&w->lent))
-			go_to_sleep(w);
-		else if (++idle_rounds % ROUNDS_A_YIELD)
-			air_relax();
-		else
-			sched_yield();
 	}
 }
 
@@ -481,6 +495,8 @@ air_status air_worker_create(const struct air_worker_config *config,
 	w->config.executors = NULL;
 	if (!w->config.spin_ns)
 		w->config.spin_ns = DEFAULT_SPIN_NS;
+	if (!w->config.async_spin_ns)
+		w->config.async_spin_ns = DEFAULT_ASYNC_SPIN_NS;
 	if (!w->config.park_ns)
 		w->config.park_ns = DEFAULT_PARK_NS;
 	if (!w->config.drain_ns)

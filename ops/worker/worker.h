@@ -45,6 +45,10 @@ struct air_source;
  *	core
  * @spin_ns: how long an empty ring is polled before the worker sleeps; 0 for
  *	the default (20 microseconds), ~0 to poll for ever
+ * @async_spin_ns: how long a device that was given work is polled before the
+ *	worker sleeps until it has done some: to be woken takes some ten
+ *	microseconds more; 0 for the default (10 milliseconds, of which that
+ *	is less than a hundredth)
  * @park_ns: idle time after which a resident executor leaves the GPU; 0 for
  *	the default (1 millisecond)
  * @drain_ns: how long air_worker_stop() waits for asynchronous work; 0 for the
@@ -60,6 +64,7 @@ struct air_worker_config {
 	const char *name;
 	uint32_t threads;
 	uint64_t spin_ns;
+	uint64_t async_spin_ns;
 	uint64_t park_ns;
 	uint64_t drain_ns;
 	const char *executors;
