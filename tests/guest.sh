@@ -16,7 +16,7 @@ shift
 fuzz=10 mem=1536 limit=900 each=200
 # The checkers' shadow memory and their caution have a price.
 if [ "$kernel" = debug ]; then
-	fuzz=60 mem=3072 limit=1800 each=500
+	fuzz=60 mem=3072 limit=2400 each=500
 fi
 fuzz=${FUZZ_SECONDS:-$fuzz}
 make -s -j2 all guest-tests
