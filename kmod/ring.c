@@ -112,6 +112,7 @@ static int air_slot_answer(struct air_channel *ch, u32 i, u8 status, u64 now)
 
 static void air_ring_fence_here(void *unused)
 {
+	/* Stands in for a fence between a producer's slot and its look. */
 	smp_mb();
 }
 
@@ -136,6 +137,7 @@ static void air_ring_fence(struct air_channel *ch)
 	if (asym)
 		on_each_cpu(air_ring_fence_here, NULL, true);
 	else
+		/* Pairs with the producers' fence. */
 		smp_mb();
 }
 

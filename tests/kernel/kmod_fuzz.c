@@ -338,8 +338,41 @@ static void do_raw_ioctl(void)
 	      one_in(10) ? (void *)(uintptr_t)odd_number() : bytes);
 }
 
+/* What one may do to a mapping without touching it. */
+static char *do_mapping(char *va, size_t size)
+{
+	size_t at = below(size / PAGE) * PAGE;
+	char *to;
+
+	switch (below(6)) {
+	case 0:
+		syscall(SYS_remap_file_pages, va + at, size - at, 0,
+			one_in(3) ? any() : below(64), 0);
+		break;
+	case 1:
+		madvise(va + at, PAGE, one_in(2) ? MADV_REMOVE : below(26));
+		break;
+	case 2:
+		msync(va, size, 1 << below(3));
+		break;
+	case 3:
+		mprotect(va + at, PAGE, below(8));
+		break;
+	case 4:
+		to = mremap(va, size, size, MREMAP_MAYMOVE |
+			    (one_in(3) ? MREMAP_DONTUNMAP : 0));
+		return to == MAP_FAILED ? va : to;
+	default:
+		to = mremap(va, one_in(4) ? 0 : size, size * 2,
+			    MREMAP_MAYMOVE);
+		return to == MAP_FAILED ? va : to;
+	}
+	return va;
+}
+
 static void do_mmap(void)
 {
+	int n = below(4);
 	int fd = some_file();
 	uint64_t handle = one_in(3) ? below(4) : 0;
 	uint64_t offset = ((uint64_t)some_id() << 16 | handle) << 12;
@@ -355,9 +388,9 @@ static void do_mmap(void)
 		return;
 	worked(mapped);
 	/* Not touched: it may have been truncated. Kept, now and then. */
-	if (one_in(8))
-		mremap(va, size, size * 2, MREMAP_MAYMOVE);
-	else if (!one_in(8))
+	while (n--)
+		va = do_mapping(va, size);
+	if (!one_in(8))
 		munmap(va, size);
 }
 
