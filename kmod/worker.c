@@ -663,6 +663,9 @@ static int air_worker_reports(struct air_worker *worker,
 						 report.completed,
 						 report.flags);
 			ch->completed += report.completed;
+			/* It may have found work that nobody rang for. */
+			if (report.completed)
+				set_bit(AIR_CH_SERVED, &ch->flags);
 			air_turn_report(ch, report.device_ns, report.flags);
 		}
 		spin_unlock(&worker->queue.lock);

@@ -2,6 +2,7 @@
 /*
  * Channels: setting them up and taking them down.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -141,17 +142,43 @@ static struct air_channel *alloc_channel(struct air_device *dev, uint32_t order)
 	return ch;
 }
 
-static air_status build(struct air_channel *ch,
-			const struct air_channel_options *options)
+static air_status create(struct air_device *dev,
+			 const struct air_channel_options *o, air_channel **out)
 {
-	struct air_device *dev = ch->dev;
+	struct air_channel *ch = alloc_channel(dev, o->order);
 	air_status status;
+	uint64_t size;
+
+	if (!ch)
+		return air_error_set(AIR_NO_MEMORY,
+				     "no memory for a channel of %u entries",
+				     1u << o->order);
+	/* Records are aligned to 64 bytes within the region. */
+	size = airunner_arena_offset(o->order) + 63 + o->arena;
+	status = air_mapping_create(&ch->region, dev->ops->mapping, size,
+				    "airunner-channel");
+	if (status != AIR_OK)
+		goto fail;
+	air_ring_init(&ch->ring, ch->region.addr, o->order);
+	ch->executor = o->executor;
+	ch->asym = dev->asym;
+	ch->ring.ctrl->client_flags = dev->asym ? AIRUNNER_CLIENT_ASYM : 0;
+	set_up_arena(ch, o->order);
 
 	pthread_mutex_lock(&dev->lock);
-	status = dev->ops->channel_build(ch, options);
+	status = dev->ops->channel_build(ch, o);
 	if (status == AIR_OK)
 		air_list_append(&dev->channels, &ch->node);
 	pthread_mutex_unlock(&dev->lock);
+	if (status != AIR_OK)
+		goto fail;
+	if (!dev->ops->keep_fd)
+		air_mapping_close_fd(&ch->region);
+	ch->epoch = air_load(&ch->ring.ctrl->sq_epoch, ACQUIRE);
+	*out = ch;
+	return AIR_OK;
+fail:
+	free_channel(ch);
 	return status;
 }
 
@@ -160,9 +187,7 @@ air_status air_channel_create(air_device *dev,
 			      air_channel **out)
 {
 	struct air_channel_options o;
-	struct air_channel *ch;
 	air_status status;
-	uint64_t size;
 
 	if (!dev || !out)
 		return air_error_set(AIR_BAD_ARGUMENT,
@@ -182,35 +207,11 @@ air_status air_channel_create(air_device *dev,
 	if (!o.arena)
 		o.arena = DEFAULT_ARENA;
 
-	ch = alloc_channel(dev, o.order);
-	if (!ch)
-		return air_error_set(AIR_NO_MEMORY,
-				     "no memory for a channel of %u entries",
-				     1u << o.order);
-	/* Records are aligned to 64 bytes within the region. */
-	size = airunner_arena_offset(o.order) + 63 + o.arena;
-	status = air_mapping_create(&ch->region, dev->ops->mapping, size,
-				    "airunner-channel");
-	if (status != AIR_OK)
-		goto fail;
-	air_ring_init(&ch->ring, ch->region.addr, o.order);
-	ch->executor = o.executor;
-	ch->asym = dev->asym;
-	ch->ring.ctrl->client_flags = dev->asym ? AIRUNNER_CLIENT_ASYM : 0;
-	set_up_arena(ch, o.order);
-
-	status = build(ch, &o);
-	if (air_device_revived(dev, status))
-		status = build(ch, &o);
-	if (status != AIR_OK)
-		goto fail;
-	if (!dev->ops->keep_fd)
-		air_mapping_close_fd(&ch->region);
-	ch->epoch = air_load(&ch->ring.ctrl->sq_epoch, ACQUIRE);
-	*out = ch;
-	return AIR_OK;
-fail:
-	free_channel(ch);
+	status = create(dev, &o, out);
+	/* In another region: the worker that did not answer may have this one.
+	 */
+	if (air_device_revived(dev, &status))
+		status = create(dev, &o, out);
 	return status;
 }
 
@@ -276,13 +277,21 @@ uint32_t air_channel_entries(const air_channel *ch)
  */
 static void want_fences(struct air_channel *ch)
 {
-	const struct timespec pause = { .tv_nsec = AIR_LOOK_AGAIN_NS };
+	struct timespec until;
 
 	if (air_load(&ch->fenced, ACQUIRE))
 		return;
 	__atomic_fetch_or(&ch->ring.ctrl->cq_flags, AIRUNNER_CQ_FENCE,
 			  __ATOMIC_SEQ_CST);
-	nanosleep(&pause, NULL);
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += AIR_LOOK_AGAIN_NS;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_nsec -= 1000000000;
+		until.tv_sec++;
+	}
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) ==
+	       EINTR)
+		;
 	air_store(&ch->fenced, true, RELEASE);
 }
 
@@ -298,6 +307,10 @@ air_status air_channel_fd(air_channel *ch, int *fd)
 	if (status != AIR_OK)
 		return status;
 	status = ch->ops->notify_fd(ch, fd);
+	if (air_device_revived(ch->dev, &status))
+		status = air_load(&ch->broken, RELAXED)
+				 ? air_channel_ended(ch)
+				 : ch->ops->notify_fd(ch, fd);
 	if (status == AIR_OK)
 		want_fences(ch);
 	return status;

@@ -18,6 +18,8 @@ void air_channel_cut(struct air_channel *ch, air_status status)
 	/*
 	 * A submission that got past the look at ch->care must not be left
 	 * alone: its submitter is made to ring, and then answers it itself.
+	 * Where it does not see that (libairunner/membarrier.h), whoever waits
+	 * or polls for it learns that the channel is cut, and answers it.
 	 */
 	__atomic_fetch_or(&ch->ring.ctrl->sq_flags, AIRUNNER_SQ_NEED_WAKEUP,
 			  __ATOMIC_SEQ_CST);

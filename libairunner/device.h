@@ -42,11 +42,12 @@ air_status air_device_open(const struct air_transport_ops *ops,
 			   air_device **out);
 
 /*
- * @status is that of a request to the worker: whether it got no answer, and
- * another worker has the device now, so that it may be made again. Not to be
- * called with a lock.
+ * *@status is that of a request to the worker: whether it got no answer, and
+ * another worker has the device now, so that it may be made again. If there is
+ * none, *@status becomes what it is that failed. Takes @lock and channels'
+ * locks.
  */
-bool air_device_revived(struct air_device *dev, air_status status);
+bool air_device_revived(struct air_device *dev, air_status *status);
 
 /* AIR_OK, or AIR_FORKED with its sentence. */
 air_status air_device_usable(const struct air_device *dev);

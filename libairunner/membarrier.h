@@ -27,8 +27,8 @@
 bool air_membarrier_register(void);
 
 /*
- * False when the call is not to be had: a sleeper whose other side relies on it
- * can then only sleep for short whiles and look again.
+ * False when the call is not to be had. The second look then finds what the
+ * first has missed, more often.
  */
 bool air_membarrier(void);
 

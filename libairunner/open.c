@@ -166,10 +166,12 @@ air_transport air_device_transport(const air_device *dev)
 	return dev->ops->kind;
 }
 
-bool air_device_revived(struct air_device *dev, air_status status)
+bool air_device_revived(struct air_device *dev, air_status *status)
 {
-	return status == AIR_WORKER_DIED && dev->ops->revive &&
-	       dev->ops->revive(dev) == AIR_OK;
+	if (*status != AIR_WORKER_DIED || !dev->ops->revive)
+		return false;
+	*status = dev->ops->revive(dev);
+	return *status == AIR_OK;
 }
 
 air_status air_backend_caps(air_device *dev, air_executor executor,
@@ -200,7 +202,7 @@ air_status air_backend_caps(air_device *dev, air_executor executor,
 	c.size = sizeof(c);
 	c.executor = executor;
 	status = dev->ops->caps(dev, executor, &c);
-	if (air_device_revived(dev, status))
+	if (air_device_revived(dev, &status))
 		status = dev->ops->caps(dev, executor, &c);
 	if (status != AIR_OK)
 		return status;

@@ -393,6 +393,21 @@ static air_status kernel_sleep(struct air_channel *ch, uint64_t seq,
 		       AIR_OK;
 }
 
+static air_status kernel_check(struct air_channel *ch)
+{
+	struct kernel_channel *kc = ch->priv;
+	struct airunner_wait wait = {
+		.size = sizeof(wait),
+		.channel_id = kc->id,
+	};
+
+	if (!ioctl(fd_of(ch), AIRUNNER_IOC_WAIT, &wait))
+		return AIR_OK;
+	return errno == ESHUTDOWN || errno == ENXIO || errno == ENODEV ?
+		       end(ch) :
+		       AIR_OK;
+}
+
 static bool kernel_served(struct air_channel *ch)
 {
 	struct airunner_info info = { .size = sizeof(info) };
@@ -453,6 +468,7 @@ const struct air_transport_ops air_transport_kernel = {
 	.doorbell = kernel_doorbell,
 	.sleep_begin = kernel_sleep_begin,
 	.sleep = kernel_sleep,
+	.check = kernel_check,
 	.served = kernel_served,
 	.notify_fd = kernel_notify_fd,
 	.notify_clear = kernel_notify_clear,

@@ -759,12 +759,15 @@ static air_status reach_again(struct air_device *dev)
 	/* Not only closed: a forked child may have it as well. */
 	shutdown(ud->fd, SHUT_RDWR);
 	close_fd(&ud->fd);
-	ud->fd = fd;
-	ud->lost = false;
-	if (!let_go(dev))
+	ud->lost = true;
+	if (!let_go(dev)) {
+		close(fd);
 		return air_error_static(AIR_NO_WORKER,
 					"the daemon has not let go of the "
 					"device's channels yet: try again");
+	}
+	ud->fd = fd;
+	ud->lost = false;
 	return each_channel(dev, fd, revive_channel);
 }
 

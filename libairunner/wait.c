@@ -261,25 +261,29 @@ static uint64_t arm(struct air_channel *ch, uint64_t seq, struct doubt *doubt)
 	if (!(air_load(&ch->ring.ctrl->sq_flags, RELAXED) & AIRUNNER_SQ_ASYM))
 		return UINT64_MAX;
 	now = air_now();
-	if (!air_membarrier())
-		return now + AIR_LOOK_AGAIN_NS;
 	if (!armed || !doubt->until || doubt->seq != seq) {
 		doubt->seq = seq;
 		doubt->until = now + AIR_LOOK_AGAIN_NS;
 	}
-	return now < doubt->until ? doubt->until : UINT64_MAX;
+	if (now >= doubt->until)
+		return UINT64_MAX;
+	air_membarrier();
+	return doubt->until;
 }
 
 air_status air_channel_await(struct air_channel *ch, uint64_t index,
 			     uint64_t deadline, struct air_cqe *cqe)
 {
 	struct doubt doubt = { 0 };
+	bool dozed = false;
 	air_status status;
 
 	for (;;) {
 		uint64_t seq, until;
 
-		if (spin(ch, index, deadline, cqe, &status))
+		/* Nobody was woken: to poll for long again would be in vain. */
+		if (dozed ? look(ch, index, cqe, &status)
+			  : spin(ch, index, deadline, cqe, &status))
 			return status;
 		if (!air_remaining(deadline))
 			return timed_out(ch, index);
@@ -305,6 +309,7 @@ air_status air_channel_await(struct air_channel *ch, uint64_t index,
 			if (!ch->ops->revive || air_load(&ch->broken, RELAXED))
 				return air_channel_ended(ch);
 		}
+		dozed = ch->ops->sleep_begin(ch) == seq;
 	}
 }
 

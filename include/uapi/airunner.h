@@ -115,8 +115,8 @@ AIRUNNER_FN __u64 airunner_payload(__u64 word)
  * @sq_epoch: counts the workers that have taken the ring over: a worker adds
  *	one before it serves the first submission. A client that sees it change
  *	knows that the worker has none of its descriptors and makes them again.
- * @cq_flags: AIRUNNER_CQ_*, set by a client that is about to sleep, cleared
- *	by whoever wakes it.
+ * @cq_flags: AIRUNNER_CQ_*, set by a client that is about to sleep. Whoever
+ *	wakes it clears NEED_WAKEUP, and nothing else.
  * @cq_bell: counts completion wake-ups where a futex carries them (inproc).
  *
  * Words with different writers are 128 bytes apart: adjacent-line prefetch
@@ -169,9 +169,11 @@ AIRUNNER_ASSERT(sizeof(struct airunner_ctrl) == 0x400, "ctrl is 1 KiB");
 /* A client sleeps (or is about to): wake it after completing. */
 #define AIRUNNER_CQ_NEED_WAKEUP	(1U << 0)
 /*
- * Set once by a client that sleeps where it cannot look again after a while,
- * on the event descriptor: the worker fences between completing and looking
- * at these flags, whatever it said of AIRUNNER_SQ_ASYM.
+ * Set once by a client that sleeps where it does not look again after a while
+ * (on an eventfd, in poll(2), in WAIT or URING_WAIT without a time-out): the
+ * worker fences between completing and looking at these flags, whatever it
+ * said of AIRUNNER_SQ_ASYM. In force once it has been set for as long as a
+ * store may take.
  */
 #define AIRUNNER_CQ_FENCE	(1U << 1)
 

@@ -278,7 +278,7 @@ struct air_worker {
 
 	/* the worker's own from here on */
 	_Alignas(128) uint64_t now;	/* the clock as last read */
-	uint64_t busy_at;		/* when something was last done */
+	uint64_t device_at;		/* an executor was given or did work */
 	struct air_list active;
 	struct air_list lent;		/* rings that executors drain */
 	struct air_list all;

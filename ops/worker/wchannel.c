@@ -53,7 +53,9 @@ void air_wchannel_activate(struct air_wchannel *ch)
 	ch->state = AIR_CH_ACTIVE;
 	ch->w->activated = true;
 	ch->idle_since = 0;
-	air_ring_disarm_consumer(&ch->ring);
+	/* One that ends stays armed: whoever submits is to learn of the end. */
+	if (!ch->removing)
+		air_ring_disarm_consumer(&ch->ring);
 	air_list_remove(&ch->on);
 	air_list_append(&ch->w->active, &ch->on);
 }
@@ -62,6 +64,21 @@ static void go_idle(struct air_wchannel *ch)
 {
 	ch->state = AIR_CH_IDLE;
 	air_list_remove(&ch->on);
+}
+
+/*
+ * Order this thread against producers that go without fences. Where that is
+ * refused, doubt() finds what is missed, if later.
+ */
+static void order_producers(struct air_worker *w)
+{
+	if (!w->can_barrier || air_membarrier())
+		return;
+	w->can_barrier = false;
+	air_log(AIR_LOG_WARNING,
+		"membarrier is refused: now and then an idle channel is served "
+		"%u us late",
+		AIR_LOOK_AGAIN_NS / 1000);
 }
 
 /*
@@ -200,13 +217,8 @@ void air_wchannels_rest(struct air_worker *w)
 	if (air_list_empty(&resting))
 		return;
 	/* One for all of them. */
-	if (need_barrier && w->can_barrier && !air_membarrier()) {
-		w->can_barrier = false;
-		air_log(AIR_LOG_WARNING,
-			"membarrier is refused: idle channels are looked at "
-			"every %u us",
-			AIR_LOOK_AGAIN_NS / 1000);
-	}
+	if (need_barrier)
+		order_producers(w);
 	air_list_each(pos, n, &resting) {
 		air_list_remove(pos);
 		air_list_append(&w->active, pos);
@@ -234,8 +246,7 @@ void air_wchannels_timed(struct air_worker *w)
 
 		if (w->now < ch->armed_at + AIR_LOOK_AGAIN_NS)
 			break;
-		if (w->can_barrier)
-			air_list_remove(pos);
+		air_list_remove(pos);
 		if (has_work(ch))
 			wake_unasked(ch);
 	}
@@ -246,7 +257,7 @@ uint64_t air_wchannels_timed_next(const struct air_worker *w)
 	const struct air_wchannel *first =
 		air_list_entry(w->timed.next, const struct air_wchannel, on);
 
-	return (w->can_barrier ? first->armed_at : w->now) + AIR_LOOK_AGAIN_NS;
+	return first->armed_at + AIR_LOOK_AGAIN_NS;
 }
 
 /* End a turn that has used its time up. */
@@ -598,8 +609,8 @@ void air_wchannel_die(struct air_wchannel *ch, const char *sentence)
 	 * answers below do not reach must ring. It stays armed.
 	 */
 	air_ring_arm_consumer(&ch->ring);
-	if (ch->asym_client && ch->w->can_barrier)
-		ch->w->can_barrier = air_membarrier();
+	if (ch->asym_client)
+		order_producers(ch->w);
 	answer_all(ch, AIR_CHANNEL_DEAD);
 	doubt(ch);
 	air_store(&ch->killed, sentence, RELAXED);
@@ -664,7 +675,10 @@ static void finish(struct air_wchannel *ch)
 
 	forget_all(ch);
 	air_wake_touched(w);
-	/* Whoever submits from now on rings, and learns who is there. */
+	/*
+	 * Whoever submits from now on rings, and learns who is there; or looks
+	 * for the answer in vain, and then learns it.
+	 */
 	air_ring_arm_consumer(&ch->ring);
 	/* A bell may have come before the removal did. */
 	if (air_load(&ch->rung, ACQUIRE))

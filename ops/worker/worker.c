@@ -91,7 +91,7 @@ static void add_fd(struct sleep *s, int fd)
  */
 static bool gather(struct air_worker *w, struct sleep *s)
 {
-	bool soon = w->now - w->busy_at < w->config.async_spin_ns;
+	bool soon = w->now - w->device_at < w->config.async_spin_ns;
 
 	add_fd(s, w->box.fd);
 	for (struct air_source *src = w->sources; src; src = src->next)
@@ -268,16 +268,20 @@ static void loop(struct air_worker *w)
 		if (air_unlikely(air_load(&w->box.stop, RELAXED)) &&
 		    !w->quiesced)
 			quiesce(w);
-		if (w->async && air_executors_poll(w))
+		if (w->async && air_executors_poll(w)) {
+			w->device_at = w->now;
 			busy = true;
+		}
 		if (w->sources)
 			serve_sources(w);
 		if (!air_list_empty(&w->timed))
 			air_wchannels_timed(w);
 		w->activated = false;
 		busy |= serve_channels(w, &rest, &spin);
-		if (w->used)
+		if (w->used) {
+			w->device_at = w->now;
 			air_executors_flush(w);
+		}
 		if (!air_list_empty(&w->lent))
 			air_wchannels_watch(w);
 		if (w->touched)
@@ -290,7 +294,6 @@ static void loop(struct air_worker *w)
 		    (air_list_empty(&w->all) || w->now >= w->drain_end))
 			return;
 		if (busy || rest || w->activated) {
-			w->busy_at = w->now;
 			idle_rounds = 0;
 		} else if (!spin && air_list_empty(&w->lent)) {
 			go_to_sleep(w, &idle_rounds);
@@ -409,7 +412,8 @@ air_status air_worker_start(struct air_worker *w, struct air_error *e)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err) {
 		w->has_thread = false;
-		return air_fail(e, AIR_SYSTEM, "worker: cannot start a thread: %s",
+		return air_fail(e, AIR_SYSTEM,
+				"worker: cannot start a thread: %s",
 				strerror(err));
 	}
 	while (!air_load(&w->started, ACQUIRE))

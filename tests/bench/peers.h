@@ -57,8 +57,8 @@ unsigned int uring_peer_collect(struct uring_peer *p, unsigned int n);
 /* Submit one and wait for it. */
 void uring_peer_call(struct uring_peer *p);
 /*
- * At the end of a round: the kernel's polling thread goes on for a while, on the
- * processor of whoever measures next. Wait until it sleeps.
+ * At the end of a round: the kernel's polling thread goes on for a while, on
+ * the processor of whoever measures next. Wait until it sleeps.
  */
 void uring_peer_rest(struct uring_peer *p);
 #endif

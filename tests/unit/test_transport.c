@@ -448,7 +448,7 @@ static void test_restarted_while_idle(void **state)
 	assert_ok(air_channel_create(idle, NULL, &first));
 	kill_daemon();
 	assert_int_equal(air_backend_caps(idle, AIR_EXEC_CPU, &caps),
-			 AIR_WORKER_DIED);
+			 AIR_NO_WORKER);
 	assert_sentence("not back yet");
 	start_daemon();
 	assert_ok(air_backend_caps(idle, AIR_EXEC_CPU, &caps));
@@ -536,9 +536,11 @@ static void test_killed_under_load(void **state)
  * @answer: change the good answer to request number @n; false: hang up
  * @keep: the channel whose bell stays open; 0: of none
  * @bell: that bell
+ * @once: nobody else is let in
  */
 struct script {
 	int listen;
+	bool once;
 	bool (*answer)(struct air_wire_msg *msg, int n);
 	uint32_t keep;
 	int bell;
@@ -580,6 +582,8 @@ static void *act(void *arg)
 	int fd = accept(s->listen, NULL, NULL);
 	struct air_wire_msg msg;
 
+	if (s->once)
+		close(s->listen);
 	for (int n = 0; receive(s, fd, &msg); n++) {
 		msg.abi_major = AIRUNNER_ABI_MAJOR;
 		if (!s->answer(&msg, n))
@@ -606,7 +610,7 @@ static void listen_as_told(struct script *s)
 static air_status open_scripted(bool (*answer)(struct air_wire_msg *, int),
 				air_status *channel)
 {
-	struct script s = { .answer = answer };
+	struct script s = { .answer = answer, .once = true };
 	struct air_backend_caps caps = { .size = sizeof(caps) };
 	pthread_t thread;
 	air_status status;
@@ -620,14 +624,13 @@ static air_status open_scripted(bool (*answer)(struct air_wire_msg *, int),
 		*channel = air_channel_create(dev, NULL, &ch);
 		assert_int_not_equal(*channel, AIR_OK);
 		/* An answer out of step ends the connection: no more of it. */
-		if (*channel == AIR_WORKER_DIED)
+		if (*channel == AIR_NO_WORKER)
 			assert_int_equal(air_backend_caps(dev, AIR_EXEC_CPU,
 							  &caps),
-					 AIR_WORKER_DIED);
+					 AIR_NO_WORKER);
 		assert_ok(air_close(dev));
 	}
 	pthread_join(thread, NULL);
-	close(s.listen);
 	return status;
 }
 
@@ -691,9 +694,9 @@ static void test_nonsense(void **state)
 	assert_int_equal(channel, AIR_QUOTA);
 	assert_int_equal(strspn(air_last_error(), "q"), 191);
 	assert_int_equal(open_scripted(die_at_channel, &channel), AIR_OK);
-	assert_int_equal(channel, AIR_WORKER_DIED);
+	assert_int_equal(channel, AIR_NO_WORKER);
 	assert_int_equal(open_scripted(out_of_step, &channel), AIR_OK);
-	assert_int_equal(channel, AIR_WORKER_DIED);
+	assert_int_equal(channel, AIR_NO_WORKER);
 }
 
 static air_status submit_nop(air_channel *ch, air_token *token)
@@ -765,6 +768,54 @@ static void test_one_of_two(void **state)
 	close(s.listen);
 }
 
+static uint32_t registrations;
+
+static bool refuse_buffer_again(struct air_wire_msg *msg, int n)
+{
+	if (msg->type == AIR_WIRE_REGISTER_BUFFER && msg->channel == 1 &&
+	    __atomic_fetch_add(&registrations, 1, __ATOMIC_RELAXED))
+		msg->status = AIR_QUOTA;
+	return true;
+}
+
+/* The next daemon refuses a channel's buffer: that is the end of that one. */
+static void test_buffer_refused(void **state)
+{
+	struct script s = { .answer = refuse_buffer_again, .keep = 2 };
+	pthread_t thread[2];
+	air_channel *ch[2];
+	air_device *dev;
+	air_buffer *buf;
+	air_token token;
+
+	__atomic_store_n(&registrations, 0, __ATOMIC_RELAXED);
+	listen_as_told(&s);
+	for (int i = 0; i < 2; i++)
+		pthread_create(&thread[i], NULL, act, &s);
+	assert_ok(air_open(where, NULL, &dev));
+	assert_ok(air_channel_create(dev, NULL, &ch[0]));
+	assert_ok(air_buffer_alloc(ch[0], 4096, AIR_HOST, &buf));
+	assert_ok(air_channel_create(dev, NULL, &ch[1]));
+	close(__atomic_load_n(&s.bell, __ATOMIC_ACQUIRE));
+
+	/* The first one's bell was closed at once: it may know already. */
+	if (submit_nop(ch[0], &token) == AIR_OK)
+		assert_int_equal(air_wait(ch[0], token, PATIENCE, NULL),
+				 AIR_WORKER_DIED);
+	assert_int_equal(submit_nop(ch[0], &token), AIR_CHANNEL_DEAD);
+	assert_int_equal(air_buffer_alloc(ch[0], 4096, AIR_HOST, &buf),
+			 AIR_CHANNEL_DEAD);
+	if (submit_nop(ch[1], &token) == AIR_OK)
+		assert_int_equal(air_poll(ch[1], token, NULL), AIR_PENDING);
+	close(__atomic_load_n(&s.bell, __ATOMIC_ACQUIRE));
+	assert_ok(air_channel_destroy(ch[0]));
+	assert_ok(air_channel_destroy(ch[1]));
+	assert_ok(air_close(dev));
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	close(s.listen);
+}
+
 static void test_not_a_daemon(void **state)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -823,6 +874,7 @@ int main(void)
 		U(test_killed_under_load),
 		cmocka_unit_test(test_nonsense),
 		cmocka_unit_test(test_one_of_two),
+		cmocka_unit_test(test_buffer_refused),
 		cmocka_unit_test(test_not_a_daemon),
 	};
 

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "libairunner/membarrier.h"
 #include "tests/unit/worker_client.h"
 
 /* ---------------------------------------------------------------- worker */
@@ -232,7 +233,10 @@ struct air_cqe client_sleep(struct client *c, uint64_t index)
 		if (air_now() > end)
 			fail_msg("the wake-up for %llu was lost",
 				 (unsigned long long)index);
-		air_futex_wait(&ctrl->cq_bell, bell, 10000000000ll, true);
+		air_futex_wait(&ctrl->cq_bell, bell, AIR_LOOK_AGAIN_NS, true);
+		if (air_ring_completed(&c->ring, index, &cqe))
+			break;
+		air_futex_wait(&ctrl->cq_bell, bell, 2 * PATIENCE_NS, true);
 	}
 	air_ring_collect(&c->ring, c->collected, index);
 	return cqe;

@@ -367,14 +367,6 @@ static air_status kernel_begin(struct air_source *s, struct air_worker *w,
 	};
 	void *page;
 
-	/*
-	 * Channels at rest would have to be looked at by time instead, which
-	 * those that are served in turns are not.
-	 */
-	if (!w->can_barrier)
-		return air_fail(e, AIR_SYSTEM,
-				"%s: membarrier is refused; it is needed to serve the device",
-				k->config.device);
 	k->w = w;
 	snprintf(attach.name, sizeof(attach.name), "%s", k->config.name);
 	if (ioctl(k->fd, AIRUNNER_IOC_ATTACH_WORKER, &attach))
