@@ -220,6 +220,54 @@ static void do_attach(void)
 
 #define ROOM 64
 
+/* What one may do to a mapping without touching it. */
+static char *do_mapping(char *va, size_t size)
+{
+	size_t at = below(size / PAGE) * PAGE;
+	char *to;
+
+	switch (below(6)) {
+	case 0:
+		syscall(SYS_remap_file_pages, va + at, size - at, 0,
+			one_in(3) ? any() : below(64), 0);
+		break;
+	case 1:
+		madvise(va + at, PAGE, one_in(2) ? MADV_REMOVE : below(26));
+		break;
+	case 2:
+		msync(va, size, 1 << below(3));
+		break;
+	case 3:
+		mprotect(va + at, PAGE, below(8));
+		break;
+	case 4:
+		to = mremap(va, size, size, MREMAP_MAYMOVE |
+			    (one_in(3) ? MREMAP_DONTUNMAP : 0));
+		return to == MAP_FAILED ? va : to;
+	default:
+		to = mremap(va, one_in(4) ? 0 : size, size * 2,
+			    MREMAP_MAYMOVE);
+		return to == MAP_FAILED ? va : to;
+	}
+	return va;
+}
+
+/* Not touched: it may have been truncated. Kept, now and then. */
+static void map_at(int fd, uint64_t offset, size_t size, int prot)
+{
+	int n = below(4);
+	char *va = mmap(NULL, size, prot,
+			one_in(10) ? MAP_PRIVATE : MAP_SHARED, fd, offset);
+
+	if (va == MAP_FAILED)
+		return;
+	worked(mapped);
+	while (n--)
+		va = do_mapping(va, size);
+	if (!one_in(8))
+		munmap(va, size);
+}
+
 static void do_wait(void)
 {
 	/* Not on the stack: the room that is told may be any. */
@@ -257,8 +305,12 @@ static void do_wait(void)
 	if (ioctl(fd, AIRUNNER_IOC_WAIT, &arg) || !arg.nr_events)
 		return;
 	worked(events);
-	for (i = 0; i < arg.nr_events && i < ROOM; i++)
+	for (i = 0; i < arg.nr_events && i < ROOM; i++) {
 		note_id(events[i].channel_id);
+		if (events[i].type == AIRUNNER_EV_CHANNEL_NEW && one_in(2))
+			map_at(fd, events[i].mmap_offset, events[i].region_size,
+			       PROT_READ | PROT_WRITE);
+	}
 }
 
 static void do_buffer(unsigned long cmd)
@@ -338,60 +390,17 @@ static void do_raw_ioctl(void)
 	      one_in(10) ? (void *)(uintptr_t)odd_number() : bytes);
 }
 
-/* What one may do to a mapping without touching it. */
-static char *do_mapping(char *va, size_t size)
-{
-	size_t at = below(size / PAGE) * PAGE;
-	char *to;
-
-	switch (below(6)) {
-	case 0:
-		syscall(SYS_remap_file_pages, va + at, size - at, 0,
-			one_in(3) ? any() : below(64), 0);
-		break;
-	case 1:
-		madvise(va + at, PAGE, one_in(2) ? MADV_REMOVE : below(26));
-		break;
-	case 2:
-		msync(va, size, 1 << below(3));
-		break;
-	case 3:
-		mprotect(va + at, PAGE, below(8));
-		break;
-	case 4:
-		to = mremap(va, size, size, MREMAP_MAYMOVE |
-			    (one_in(3) ? MREMAP_DONTUNMAP : 0));
-		return to == MAP_FAILED ? va : to;
-	default:
-		to = mremap(va, one_in(4) ? 0 : size, size * 2,
-			    MREMAP_MAYMOVE);
-		return to == MAP_FAILED ? va : to;
-	}
-	return va;
-}
-
 static void do_mmap(void)
 {
-	int n = below(4);
 	int fd = some_file();
 	uint64_t handle = one_in(3) ? below(4) : 0;
 	uint64_t offset = ((uint64_t)some_id() << 16 | handle) << 12;
 	size_t size = (1 + below(one_in(2) ? 3 : 40)) * PAGE;
 	int prot = one_in(4) ? PROT_READ : PROT_READ | PROT_WRITE;
-	char *va;
 
 	if (one_in(10))
 		offset = one_in(2) ? PAGE : odd_number() & ~(PAGE - 1);
-	va = mmap(NULL, size, prot, one_in(10) ? MAP_PRIVATE : MAP_SHARED,
-		  fd, offset);
-	if (va == MAP_FAILED)
-		return;
-	worked(mapped);
-	/* Not touched: it may have been truncated. Kept, now and then. */
-	while (n--)
-		va = do_mapping(va, size);
-	if (!one_in(8))
-		munmap(va, size);
+	map_at(fd, offset, size, prot);
 }
 
 /* Through the file, so that a hole is not our death. */
