@@ -115,7 +115,7 @@ static bool batches_are_multiples(const struct air_matmul_params *p,
 				  int64_t width)
 {
 	for (uint32_t i = 0; i < p->n_batch; i++)
-		if (p->a[i] % width || p->b[i] % width)
+		if (p->size[i] > 1 && (p->a[i] % width || p->b[i] % width))
 			return false;
 	return true;
 }

@@ -50,7 +50,7 @@ BENCH_GPU_SRC := $(BENCH_COMMON) $(wildcard $(BENCH)/gpu*.c) tests/gpu/peer_lt.c
 BENCH_ARCHIVES := $(strip $(foreach l,jansson uring openblas gfortran quadmath, \
 	$(filter /%,$(shell $(CC) -print-file-name=lib$(l).a))))
 
-$(B)/$(BENCH)/direct.o: $(BENCH)/direct.cu
+$(B)/$(BENCH)/direct.o $(B)/$(BENCH)/decode.o: $(B)/%.o: %.cu
 	@mkdir -p $(@D)
 	$(NVCC) $(NVCCFLAGS) $(foreach a,$(CUDA_ARCHS),\
 		-gencode=arch=compute_$(a),code=sm_$(a)) -MMD -c -o $@ $<
@@ -58,6 +58,7 @@ $(B)/$(BENCH)/direct.o: $(BENCH)/direct.cu
 $(B)/tests/gpu/peer_lt.o: CPPFLAGS += -isystem $(CUDA_HOME)/include
 
 $(B)/bench-gpu: $(BENCH_GPU_SRC:%.c=$(B)/%.o) $(B)/$(BENCH)/direct.o \
+		$(B)/$(BENCH)/decode.o \
 		$(B)/libairunner.a
 	$(NVCC) -ccbin $(CXX) -o $@ $^ \
 		$(if $(word 5,$(BENCH_ARCHIVES)),$(BENCH_ARCHIVES), \

@@ -23,4 +23,7 @@ void gpu_processes(struct bench *b, const char *daemon);
 /* All others, for one executor. */
 void gpu_rows(struct bench *b, air_device *dev, air_executor executor);
 
+/* Their decode_step_us. */
+void gpu_decode(struct bench *b, air_channel *ch);
+
 #endif /* BENCH_GPU_H */

@@ -17,9 +17,10 @@
 #include "tests/bench/gpu.h"
 #include "tests/bench/session.h"
 
-#define ORDER 10
-#define MANY 128 /* operators of a graph, outputs of independent ones */
-#define BATCH 64
+#define ORDER  12
+#define MANY   128 /* operators of a graph, outputs of independent ones */
+#define BATCH  64
+#define WINDOW 16 /* batches that are out */
 
 /**
  * struct subject - an operator, as the ring and as its peers see it
@@ -99,7 +100,8 @@ static void check_softmax(const struct direct_op *op, const float *y)
 				exp((double)((r * op->n + i) % 13) / 8) / sum;
 
 			if (fabs((double)y[r * op->n + i] - want) > 1e-5 * want)
-				bench_fail("softmax: row %llu element %llu is %g, not %g",
+				bench_fail("softmax: row %llu element %llu is "
+					   "%g, not %g",
 					   (unsigned long long)r,
 					   (unsigned long long)i,
 					   (double)y[r * op->n + i], want);
@@ -251,16 +253,20 @@ static void subject_open(struct subject *s, air_channel *ch,
 
 	memset(s, 0, sizeof(*s));
 	s->ch = ch;
-	s->op = (struct direct_op){ .kind = kind, .n = n, .rows = rows,
-				    .y = pool.y, .a = pool.a, .b = pool.b };
+	s->op = (struct direct_op){ .kind = kind,
+				    .n = n,
+				    .rows = rows,
+				    .y = pool.y,
+				    .a = pool.a,
+				    .b = pool.b };
 	bytes = output_bytes(&s->op);
 	s->outputs = 1;
 	if (bytes) {
 		if (bytes > pool.bytes)
 			bench_fail("operand of %zu bytes", bytes);
-		s->outputs = pool.bytes / bytes > MANY ?
-				     MANY :
-				     (unsigned int)(pool.bytes / bytes);
+		s->outputs = pool.bytes / bytes > MANY
+				     ? MANY
+				     : (unsigned int)(pool.bytes / bytes);
 		ref[0] = import(s, pool.y, bytes * s->outputs);
 		ref[1] = import(s, pool.a, bytes);
 		ref[2] = import(s, pool.b, bytes);
@@ -357,10 +363,10 @@ static double latency(struct bench_row *row, struct subject *s,
 	return sum / s->repeats;
 }
 
-#define LATENCY(name, once)                                      \
-	static double name(struct bench_row *row, void *ctx)     \
-	{                                                        \
-		return latency(row, ctx, once);                  \
+#define LATENCY(name, once)                                                    \
+	static double name(struct bench_row *row, void *ctx)                   \
+	{                                                                      \
+		return latency(row, ctx, once);                                \
 	}
 LATENCY(ring_latency, ring_once)
 LATENCY(sync_latency, sync_once)
@@ -379,8 +385,8 @@ static void latency_row(struct bench *b, air_channel *ch, const char *name,
 		{ "launch_poll", poll_latency, &s },
 		{ "graph1_sync", graph_latency, &s },
 	};
-	void (*const once[])(struct subject *s) = { ring_once, sync_once,
-						    poll_once, graph_once };
+	void (*const once[])(struct subject * s) = { ring_once, sync_once,
+						     poll_once, graph_once };
 	unsigned int count = kind == DIRECT_MATMUL ? 2 : 4;
 
 	if (!bench_wants(b, name))
@@ -405,20 +411,25 @@ static double ring_independent(struct bench_row *row, void *ctx)
 {
 	struct subject *s = ctx;
 	air_token first[1 << ORDER];
-	unsigned int n = 0;
+	unsigned int n = 0, done = 0;
 	uint64_t t;
 
 	settle();
 	poison(&s->op);
 	ring_once(s);
 	t = bench_ticks();
-	for (unsigned int i = 0; i < s->repeats; i += BATCH)
+	for (unsigned int i = 0; i < s->repeats; i += BATCH) {
 		bench_check(air_submit(s->ch, &s->calls[i % MANY], BATCH,
 				       &first[n++]),
 			    "air_submit");
-	for (unsigned int i = 0; i < n; i++)
+		/* collected as they come, some behind */
+		for (unsigned int k = 0; n - done > WINDOW && k < BATCH; k++)
+			session_finish(s->ch, first[done] + k);
+		done += n - done > WINDOW;
+	}
+	for (; done < n; done++)
 		for (unsigned int k = 0; k < BATCH; k++)
-			session_finish(s->ch, first[i] + k);
+			session_finish(s->ch, first[done] + k);
 	return bench_ticks_ns(bench_ticks() - t) / 1e3 / s->repeats;
 }
 
@@ -491,7 +502,8 @@ static void independent_row(struct bench *b, air_channel *ch, const char *name,
 		s.calls[i].flags = AIR_CALL_UNORDERED;
 	s.graph16 = direct_graph_create(s.ops, 16, false);
 	s.graph128 = direct_graph_create(s.ops, 128, false);
-	s.repeats = n > 100000 ? 128 : 512;
+	/* what small ones cost is told by many: the first wait for the bus */
+	s.repeats = n > 100000 ? 128 : n > 4096 ? 512 : 4096;
 	bench_run(b,
 		  &(struct bench_spec){ name, "us",
 					"independent operators, back to back",
@@ -599,8 +611,11 @@ static double graph128_chain_updated(struct bench_row *row, void *ctx)
 static void chain_row(struct bench *b, air_channel *ch)
 {
 	const struct bench_spec spec = {
-		"chain128_vector_add_1024_us_per_op", "us",
-		"128 operators, each on the result of the one before", 15, 2,
+		"chain128_vector_add_1024_us_per_op",
+		"us",
+		"128 operators, each on the result of the one before",
+		15,
+		2,
 	};
 	static struct subject s;
 	const struct bench_contender c[] = {
@@ -694,8 +709,11 @@ static double submit_graph(struct bench_row *row, void *ctx)
 static void submit_row(struct bench *b, air_channel *ch)
 {
 	const struct bench_spec spec = {
-		"submit_ns", "ns",
-		"processor time to hand over vector_add(1024)", 31, 2,
+		"submit_ns",
+		"ns",
+		"processor time to hand over vector_add(1024)",
+		31,
+		2,
 	};
 	static struct subject s;
 	const struct bench_contender c[] = {
@@ -739,8 +757,8 @@ void gpu_rows(struct bench *b, air_device *dev, air_executor executor)
 	}
 	bench_check(air_channel_create(dev, &o, &ch), "air_channel_create");
 	submit_row(b, ch);
-	latency_row(b, ch, "rtt_nop_us", "submit, worker, completion", DIRECT_NOP,
-		    0, 0, 31, 50);
+	latency_row(b, ch, "rtt_nop_us", "submit, worker, completion",
+		    DIRECT_NOP, 0, 0, 31, 50);
 	latency_row(b, ch, "rtt_vector_add_1024_us", "1024 elements",
 		    DIRECT_VECTOR_ADD, 1024, 0, 31, 50);
 	latency_row(b, ch, "rtt_softmax_64x1024_us", "64 rows of 1024",
@@ -751,6 +769,7 @@ void gpu_rows(struct bench *b, air_device *dev, air_executor executor)
 		    DIRECT_MATMUL, 256, 0, 31, 50);
 	independent_row(b, ch, "independent_vector_add_1024_us_per_op", 1024);
 	chain_row(b, ch);
+	gpu_decode(b, ch);
 	latency_row(b, ch, "large_vector_add_2p26_us", "2^26 elements",
 		    DIRECT_VECTOR_ADD, 1ull << 26, 0, 21, 10);
 	latency_row(b, ch, "matmul_bf16_8192_us", "8192 x 8192 x 8192",

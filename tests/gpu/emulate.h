@@ -24,17 +24,18 @@
 #define __host__
 #define __grid_constant__
 #define __forceinline__ inline
-#define __shared__ thread_local
-#define __align__(n) __attribute__((aligned(n)))
+#define __shared__	thread_local
+#define __align__(n)	__attribute__((aligned(n)))
 #define __launch_bounds__(...)
 #define __noinline__ __attribute__((noinline))
+#define __constant__
 
 struct emu_dim {
 	uint32_t x;
 };
 
 #define EMU_THREADS 320
-#define EMU_STACK (64 << 10)
+#define EMU_STACK   (64 << 10)
 
 struct emu_block {
 	jmp_buf scheduler;
@@ -55,7 +56,7 @@ struct emu_block {
 extern thread_local emu_block *emu;
 
 #define threadIdx (emu_dim{ emu->current })
-#define blockIdx (emu_dim{ emu->index })
+#define blockIdx  (emu_dim{ emu->index })
 
 inline void emu_yield(void)
 {
@@ -184,9 +185,9 @@ inline void atomicMin(unsigned long long *p, unsigned long long v)
 {
 	unsigned long long was = __atomic_load_n(p, __ATOMIC_SEQ_CST);
 
-	while (v < was && !__atomic_compare_exchange_n(p, &was, v, false,
-						       __ATOMIC_SEQ_CST,
-						       __ATOMIC_SEQ_CST))
+	while (v < was &&
+	       !__atomic_compare_exchange_n(p, &was, v, false, __ATOMIC_SEQ_CST,
+					    __ATOMIC_SEQ_CST))
 		;
 }
 
@@ -231,6 +232,14 @@ inline void store_release(uint64_t *p, uint64_t v)
 {
 	__atomic_store_n(p, v, __ATOMIC_SEQ_CST);
 }
+inline void store_release(uint32_t *p, uint32_t v)
+{
+	__atomic_store_n(p, v, __ATOMIC_SEQ_CST);
+}
+inline bool take_acquire(uint32_t *p)
+{
+	return !atomicCAS(p, 0, 1);
+}
 inline void add_release(uint32_t *p, uint32_t v)
 {
 	__atomic_fetch_add(p, v, __ATOMIC_SEQ_CST);
@@ -239,12 +248,42 @@ inline void fence_sys(void)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
+inline void gate_init(uint64_t *g)
+{
+	__atomic_store_n(g, 0, __ATOMIC_SEQ_CST);
+}
+inline void gate_end(uint64_t *)
+{
+}
+inline void gate_open(uint64_t *g)
+{
+	__atomic_fetch_add(g, 1, __ATOMIC_SEQ_CST);
+}
+inline bool gate_passed(uint64_t *g, uint32_t turn)
+{
+	return (__atomic_load_n(g, __ATOMIC_SEQ_CST) & 1) != (turn & 1);
+}
+inline void emu_yield(void);
+inline bool gate_await(uint64_t *g, uint32_t turn)
+{
+	if (gate_passed(g, turn))
+		return true;
+	emu_yield();
+	return false;
+}
+inline void renew_cache(const uint32_t *)
+{
+}
 inline uint64_t gpu_now(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+inline uint64_t gpu_ticks(void)
+{
+	return gpu_now();
 }
 inline void spin(void)
 {

@@ -45,14 +45,18 @@ template <> struct air_body<AIR_OP_reduce_sum> {
 	}
 };
 
-#define DEFINE(name)                                                      \
-	AIR_RES_BODY(name)                                                \
-	{                                                                 \
-		const air_part part = { block, blocks, threadIdx.x,       \
-					AIR_RES_WORKERS, shared };        \
-\
-		air_body<AIR_OP_##name>::run(plan->variant, plan->params, \
-					     *ops, part);                 \
+#define DEFINE(name)                                                           \
+	AIR_RES_BODY(name)                                                     \
+	{                                                                      \
+		const air_part part = { block, blocks, threadIdx.x,            \
+					AIR_RES_WORKERS, shared };             \
+                                                                               \
+		air_body<AIR_OP_##name>::run(plan->variant, plan->params,      \
+					     *ops, part);                      \
+	}                                                                      \
+	AIR_RES_SMALL(name)                                                    \
+	{                                                                      \
+		air_run_##name(plan, ops, 0, 1, shared);                       \
 	}
 AIR_OPS(DEFINE)
 #undef DEFINE

@@ -15,10 +15,10 @@
 
 #include "libairunner/ring.h"
 
-#define LEADERS 2
-#define BLOCKS 4
-#define ORDER 6
-#define CELLS 4096
+#define LEADERS	 2
+#define BLOCKS	 4
+#define ORDER	 6
+#define CELLS	 4096
 #define LIMIT_NS 60000000000ull
 
 thread_local emu_block *emu;
@@ -110,6 +110,7 @@ static void launch(uint64_t idle_ns, uint64_t park_ns)
 	params.idle_ns = idle_ns;
 	params.park_ns = park_ns;
 	params.leaders = LEADERS;
+	params.mhz = 1000;
 	memcpy(params.tag, tag, sizeof(tag));
 	for (uintptr_t i = 0; i < BLOCKS; i++)
 		pthread_create(&thread[i], NULL, block_main, (void *)i);
@@ -146,8 +147,8 @@ static void make_plan(air_res_plan *p, uint32_t op, uint32_t tensors,
 	p->variant = 1;
 	p->tiles = tiles;
 	for (uint32_t i = 0; i < AIRUNNER_MAX_TENSORS; i++) {
-		p->extent[i].above = i >= tensors ? AIR_RES_ABSENT :
-				     8 * (i ? n : n_out);
+		p->extent[i].above =
+			i >= tensors ? AIR_RES_ABSENT : 8 * (i ? n : n_out);
 		p->extent[i].align_mask = 7;
 		p->extent[i].in_place = i == 1;
 	}
@@ -217,8 +218,8 @@ static uint64_t submit(client *c, uint32_t id, uint32_t flags, uint64_t y,
 {
 	air_sqe sqe = {};
 
-	sqe.word[0] = airunner_sqe_head(AIRUNNER_OP_EXEC, (uint8_t)flags, 0,
-					id);
+	sqe.word[0] =
+		airunner_sqe_head(AIRUNNER_OP_EXEC, (uint8_t)flags, 0, id);
 	sqe.word[1] = airunner_ref(1, y * 8);
 	sqe.word[2] = airunner_ref(1, a * 8);
 	sqe.word[3] = id == 2 ? 0 : airunner_ref(1, b * 8);
@@ -268,7 +269,8 @@ static void recall(client *c)
 		  airunner_word(1, tag[c->leader]));
 }
 
-/* ------------------------------------------------------------------ the tests */
+/* ------------------------------------------------------------------ the tests
+ */
 
 /* Each operator adds to what the one before it has written. */
 static void chain(client *c, int n)
@@ -370,27 +372,27 @@ static void foreign(client *c)
 	for (int kind = 0; kind < 4; kind++) {
 		before = submit(c, 1, 0, 0, 0, 1);
 		switch (kind) {
-		case 0:		/* a descriptor of another executor */
+		case 0: /* a descriptor of another executor */
 			at = submit(c, 5, 0, 0, 0, 1);
 			break;
-		case 1: {	/* an unknown buffer */
+		case 1: { /* an unknown buffer */
 			air_sqe sqe = {};
 
-			sqe.word[0] = airunner_sqe_head(AIRUNNER_OP_EXEC, 0, 0,
-							1);
+			sqe.word[0] =
+				airunner_sqe_head(AIRUNNER_OP_EXEC, 0, 0, 1);
 			sqe.word[1] = sqe.word[3] = airunner_ref(1, 0);
 			sqe.word[2] = airunner_ref(2, 0);
 			at = publish(c, &sqe);
 			break;
 		}
-		case 2:		/* overlapping, not in place */
+		case 2: /* overlapping, not in place */
 			at = submit(c, 3, 0, 0, 1, 2000);
 			break;
 		default: {
 			air_sqe sqe = {};
 
-			sqe.word[0] = airunner_sqe_head(
-				AIRUNNER_OP_DESC_CREATE, 0, 0, 9);
+			sqe.word[0] = airunner_sqe_head(AIRUNNER_OP_DESC_CREATE,
+							0, 0, 9);
 			at = publish(c, &sqe);
 		}
 		}

@@ -4,6 +4,7 @@
  * beside it in the same run what launches and graphs of the same kernel take.
  *
  *	resident PLUGIN [JSON]
+ *	resident PLUGIN --stress SUBMISSIONS [SECONDS]
  *
  * Times are microseconds an operator, medians. vector_add is y = a + b of 1024
  * f32 on device memory everywhere.
@@ -17,8 +18,8 @@
 #include "ops/tensor.h"
 #include "tests/gpu/drive.h"
 
-#define N 1024
-#define MANY 4000
+#define N	 1024
+#define MANY	 4000
 #define LIMIT_NS 10000000000ull
 
 static const char ptx[] =
@@ -35,6 +36,60 @@ static const char ptx[] =
 	"add.f32 %f2, %f0, %f1; st.global.f32 [%d6], %f2;\n"
 	"ret;\n}\n";
 
+/*
+ * What a ring on a GPU can do at best: one block that polls the slots and
+ * answers, with nothing to decide. y = 0: a NOP; else 256
+ * threads add 1024 numbers before. It ends after n, or when nothing came for
+ * two seconds.
+ */
+static const char bare_ptx[] =
+	".version 7.8\n.target sm_80\n.address_size 64\n"
+	".visible .entry bare(.param .u64 sq, .param .u64 cq, .param .u32 n,\n"
+	"	.param .u64 y, .param .u64 a, .param .u64 b)\n"
+	"{\n"
+	".reg .pred %p, %q, %work; .reg .b32 %i, %n, %me, %t, %lap, %quit;\n"
+	".reg .b64 %sq, %cq, %y, %a, %b, %w, %at, %t0, %t1, %tag, %l;\n"
+	".reg .f32 %f<8>; .shared .u32 over;\n"
+	"mov.u32 %me, %tid.x; ld.param.u32 %n, [n];\n"
+	"ld.param.u64 %sq, [sq]; ld.param.u64 %cq, [cq];\n"
+	"ld.param.u64 %y, [y]; ld.param.u64 %a, [a]; ld.param.u64 %b, [b];\n"
+	"setp.ne.u64 %work, %y, 0;\n"
+	"mul.wide.u32 %l, %me, 16;\n"
+	"add.u64 %y, %y, %l; add.u64 %a, %a, %l; add.u64 %b, %b, %l;\n"
+	"mov.u32 %quit, 0; st.shared.u32 [over], %quit; mov.u32 %i, 0;\n"
+	"bar.sync 0;\n"
+	"NEXT: setp.ge.u32 %p, %i, %n; @%p bra DONE;\n"
+	"shr.u32 %lap, %i, 10; add.u32 %lap, %lap, 1;\n"
+	"and.b32 %lap, %lap, 255;\n"
+	"setp.ge.u32 %p, %me, 32; @%p bra GOT;\n"
+	"and.b32 %t, %i, 1023; mad.wide.u32 %at, %t, 64, %sq;\n"
+	"and.b32 %t, %me, 7; mad.wide.u32 %at, %t, 8, %at;\n"
+	"mov.u64 %t0, %globaltimer;\n"
+	"POLL: ld.relaxed.sys.global.u64 %w, [%at];\n"
+	"shr.u64 %w, %w, 56; cvt.u32.u64 %t, %w;\n"
+	"setp.eq.u32 %p, %t, %lap; vote.sync.all.pred %q, %p, 0xffffffff;\n"
+	"@%q bra GOT;\n"
+	"mov.u64 %t1, %globaltimer; sub.u64 %t1, %t1, %t0;\n"
+	"setp.lt.u64 %p, %t1, 2000000000; @%p bra POLL;\n"
+	"mov.u32 %quit, 1; st.shared.u32 [over], %quit;\n"
+	"GOT: bar.sync 0; ld.shared.u32 %quit, [over];\n"
+	"setp.ne.u32 %p, %quit, 0; @%p bra DONE;\n"
+	"@!%work bra ANSWER;\n"
+	"ld.global.L1::no_allocate.v4.f32 {%f0, %f1, %f2, %f3}, [%a];\n"
+	"ld.global.L1::no_allocate.v4.f32 {%f4, %f5, %f6, %f7}, [%b];\n"
+	"add.f32 %f0, %f0, %f4; add.f32 %f1, %f1, %f5;\n"
+	"add.f32 %f2, %f2, %f6; add.f32 %f3, %f3, %f7;\n"
+	"st.global.v4.f32 [%y], {%f0, %f1, %f2, %f3};\n"
+	"ANSWER: bar.sync 0;\n"
+	"setp.ne.u32 %p, %me, 0; @%p bra AGAIN;\n"
+	"cvt.u64.u32 %tag, %lap; shl.b64 %tag, %tag, 56;\n"
+	"and.b32 %t, %i, 1023; mad.wide.u32 %at, %t, 16, %cq;\n"
+	"@!%work st.relaxed.sys.global.v2.u64 [%at], {%tag, %tag};\n"
+	"@%work st.relaxed.sys.global.u64 [%at+8], %tag;\n"
+	"@%work st.release.sys.global.u64 [%at], %tag;\n"
+	"AGAIN: add.u32 %i, %i, 1; bra NEXT;\n"
+	"DONE: ret;\n}\n";
+
 static struct drive dr;
 static struct air_wbuffer mem;
 static FILE *json;
@@ -47,6 +102,8 @@ static struct {
 	CUresult (*instantiate)(CUgraphExec *, CUgraph, unsigned long long);
 	CUresult (*launch)(CUgraphExec, CUstream);
 } graph;
+
+static CUresult (*host_alloc)(void **, size_t);
 
 static int by_value(const void *a, const void *b)
 {
@@ -342,8 +399,7 @@ static void peers(void)
 		puts("no peers: the PTX does not load");
 		return;
 	}
-#define LAUNCH() \
-	drive_cuda.launch(fn, 4, 1, 1, 256, 1, 1, 0, s, args, NULL)
+#define LAUNCH() drive_cuda.launch(fn, 4, 1, 1, 256, 1, 1, 0, s, args, NULL)
 	for (int i = 0; i < 100; i++)
 		LAUNCH();
 	drive_cuda.stream_sync(s);
@@ -386,36 +442,196 @@ static void peers(void)
 	}
 }
 
+/* ------------------------------------------------------------ the bare loop */
+
+static void bare(const char *name, CUfunction fn, CUstream s, void *region,
+		 uint64_t y)
+{
+	uint64_t size = airunner_arena_offset(DRIVE_ORDER);
+	uint64_t a = y + 4096, b = y + 8192;
+	struct air_sqe sqe = { { 0 } };
+	unsigned int n = MANY + 100;
+	struct air_ring ring;
+	void *args[] = { &ring.sq, &ring.cq, &n, &y, &a, &b };
+
+	memset(region, 0, size);
+	air_ring_init(&ring, region, DRIVE_ORDER);
+	drive_cuda.launch(fn, 1, 1, 1, 256, 1, 1, 0, s, args, NULL);
+	for (unsigned int i = 0; i < n; i++) {
+		uint64_t begin = drive_now();
+		struct air_cqe cqe;
+
+		air_ring_publish(&ring, i, &sqe);
+		for (uint64_t spins = 0; !air_ring_completed(&ring, i, &cqe);) {
+			if (++spins % 65536)
+				continue;
+			if (since(begin) > 5e6) {
+				printf("%s: no answer\n", name);
+				return;
+			}
+		}
+		if (i >= 100)
+			t[i - 100] = since(begin);
+	}
+	drive_cuda.stream_sync(s);
+	row(name, MANY);
+}
+
+static void bare_loops(void)
+{
+	void *region = NULL;
+	CUmodule mod;
+	CUfunction fn;
+	CUstream s;
+
+	if (drive_cuda.stream_create(&s, 1) ||
+	    drive_cuda.module_load(&mod, bare_ptx) ||
+	    drive_cuda.module_function(&fn, mod, "bare") ||
+	    host_alloc(&region, airunner_arena_offset(DRIVE_ORDER))) {
+		puts("no bare loop: the PTX does not load");
+		return;
+	}
+	bare("bare loop: nop, round trip", fn, s, region, 0);
+	bare("bare loop: vector_add 1024, round trip", fn, s, region,
+	     mem.addr[AIRUNNER_EXEC_CUDA_LAUNCH]);
+}
+
+/* ------------------------------------------------------------------- stress */
+
+#define PHASE 65536u
+#define APART 64u
+
+static void fill(uint64_t offset, float v, unsigned int n)
+{
+	float x[N];
+
+	for (unsigned int i = 0; i < N; i++)
+		x[i] = v;
+	for (unsigned int k = 0; k < n; k++)
+		drive_cuda.memcpy_htod(mem.addr[AIRUNNER_EXEC_CUDA_LAUNCH] +
+					       offset + k * sizeof(x),
+				       x, sizeof(x));
+	/* a copy from pageable memory may still be on its way */
+	drive_cuda.stream_sync(NULL);
+}
+
+static void expect(const char *what, uint64_t offset, float v, uint64_t at)
+{
+	float x[N];
+
+	drive_cuda.memcpy_dtoh(x, mem.addr[AIRUNNER_EXEC_CUDA_LAUNCH] + offset,
+			       sizeof(x));
+	for (unsigned int i = 0; i < N; i++) {
+		if (x[i] == v)
+			continue;
+		printf("FAIL stress: %s, element %u is %g, expected %g, before "
+		       "submission %llu\n",
+		       what, i, (double)x[i], (double)v,
+		       (unsigned long long)at);
+		_Exit(1);
+	}
+}
+
+/* PHASE submissions, each completion's status looked at. */
+static void phase(const struct air_sqe *sqe, unsigned int kinds)
+{
+	uint64_t first = 0, seen = 0;
+	struct air_cqe cqe;
+
+	for (uint64_t i = 0; i < PHASE; i++) {
+		uint64_t index = send(&sqe[i % kinds]);
+
+		if (!i)
+			first = index;
+		for (; seen <= i && (i - seen >= 512 || i == PHASE - 1);
+		     seen++) {
+			cqe = await(first + seen);
+			if (cqe.status == AIRUNNER_S_OK)
+				continue;
+			printf("FAIL stress: submission %llu has status %d\n",
+			       (unsigned long long)(first + seen),
+			       (int)cqe.status);
+			_Exit(1);
+		}
+	}
+}
+
+/*
+ * Chains whose length their result tells, then operators that run side by side
+ * on all blocks, whose outputs were spoiled before: over and over, through all
+ * laps of the ring.
+ */
+static int stress(uint32_t va, uint64_t n, double seconds)
+{
+	struct air_sqe chain = exec(va, 0, 0, 0, 8192), apart[APART];
+	uint64_t begin = drive_now(), done = 0;
+
+	for (uint32_t i = 0; i < APART; i++)
+		apart[i] = exec(va, AIRUNNER_SQE_UNORDERED, 16384 + i * 4096,
+				4096, 8192);
+	fill(8192, 1, 1);
+	lend();
+	for (unsigned int round = 0; done < n && since(begin) < seconds * 1e6;
+	     round++) {
+		float was = (float)(round % 100);
+
+		fill(0, was, 1);
+		phase(&chain, 1);
+		expect("chain", 0, was + PHASE, done += PHASE);
+		/* the wide phases are the faster ones */
+		for (unsigned int k = 0; k < 8; k++) {
+			fill(4096, was + (float)k, 1);
+			fill(16384, -1, APART);
+			phase(apart, APART);
+			done += PHASE;
+			for (uint32_t i = 0; i < APART; i++)
+				expect("apart", 16384 + i * 4096,
+				       was + (float)k + 1, done);
+		}
+	}
+	printf("ok stress: %llu submissions, %llu laps of the ring, %.1f s\n",
+	       (unsigned long long)done,
+	       (unsigned long long)(done >> DRIVE_ORDER), since(begin) * 1e-6);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
-	struct air_sqe nop = {
-		{ airunner_sqe_head(AIRUNNER_OP_NOP, 0, 0, 0) }
-	};
+	struct air_sqe nop = { { airunner_sqe_head(AIRUNNER_OP_NOP, 0, 0,
+						   0) } };
 	struct air_sqe sqe, apart[64];
 	uint32_t va, sm;
 	void *lib;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc < 2) {
-		puts("resident PLUGIN [JSON]");
+		puts("resident PLUGIN [JSON | --stress SUBMISSIONS [SECONDS]]");
 		return 2;
 	}
 	drive_open(&dr, argv[1], "cuda-resident");
 	lib = dlopen("libcuda.so.1", RTLD_NOW);
 	*(void **)&graph.begin = dlsym(lib, "cuStreamBeginCapture_v2");
 	*(void **)&graph.end = dlsym(lib, "cuStreamEndCapture");
-	*(void **)&graph.instantiate = dlsym(lib, "cuGraphInstantiateWithFlags");
+	*(void **)&graph.instantiate =
+		dlsym(lib, "cuGraphInstantiateWithFlags");
 	*(void **)&graph.launch = dlsym(lib, "cuGraphLaunch");
+	*(void **)&host_alloc = dlsym(lib, "cuMemAllocHost_v2");
 	if (drive_alloc(&dr, &mem, 256 << 20)) {
 		puts("no device memory");
 		return 1;
 	}
 	dr.ops->buffer_set(dr.ex, dr.ch, 1, &mem);
+	if (argc > 3 && !strcmp(argv[2], "--stress")) {
+		va = vector_add();
+		return !va || stress(va, strtoull(argv[3], NULL, 0),
+				     argc > 4 ? atof(argv[4]) : 1e9);
+	}
 	if (argc > 2)
 		json = fopen(argv[2], "w");
 	if (json)
 		fputs("{", json);
 	peers();
+	bare_loops();
 	va = vector_add();
 	sm = softmax(AIRUNNER_F32, 64, 1024);
 	if (!va || !sm)

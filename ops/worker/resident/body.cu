@@ -5,17 +5,27 @@
  */
 #include AIR_HEADER
 #include "ops/worker/resident/body.cuh"
+#include "ops/worker/resident/special.cuh"
 
-#define DEFINE(name)                                                    \
-	AIR_RES_BODY(name)                                              \
-	{                                                               \
-		/* copies: read at once, not one after the other */     \
-		const air_operands mine = *ops;                         \
-		const air_part part = { block, blocks, threadIdx.x,     \
-					AIR_RES_WORKERS, shared };      \
-\
-		air_body<AIR_OP_##name>::run(plan->variant,             \
-					     plan->params, mine, part); \
+#define DEFINE(name)                                                           \
+	AIR_RES_BODY(name)                                                     \
+	{                                                                      \
+		/* copies: read at once, not one after the other */            \
+		const air_operands mine = *ops;                                \
+		const air_part part = { block, blocks, threadIdx.x,            \
+					AIR_RES_WORKERS, shared };             \
+                                                                               \
+		if (air_special((const air_body<AIR_OP_##name> *)nullptr,      \
+				plan->variant, plan->params, mine, part))      \
+			return;                                                \
+		air_body<AIR_OP_##name>::run(plan->variant, plan->params,      \
+					     mine, part);                      \
+	}                                                                      \
+	AIR_RES_SMALL(name)                                                    \
+	{                                                                      \
+		if (!air_small((const air_body<AIR_OP_##name> *)nullptr,       \
+			       plan->params, ops, vectors, variant))           \
+			air_run_##name(plan, ops, 0, 1, shared);               \
 	}
 #define EXPAND(name) DEFINE(name)
 

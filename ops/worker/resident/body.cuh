@@ -11,13 +11,25 @@
 #include "ops/worker/resident/resident.h"
 
 /* By the first AIR_RES_WORKERS threads: share @block of @blocks. */
-#define AIR_RES_BODY(name)                                                    \
-	__device__ void air_run_##name(const air_res_plan *plan,              \
-				       const air_operands *ops,               \
-				       uint32_t block, uint32_t blocks,       \
+#define AIR_RES_BODY(name)                                                     \
+	__device__ void air_run_##name(const air_res_plan *plan,               \
+				       const air_operands *ops,                \
+				       uint32_t block, uint32_t blocks,        \
 				       void *shared)
 
-#define AIR_RES_DECLARE(name) AIR_RES_BODY(name);
+/*
+ * The same for what is small: @vectors of its dtype @variant, all by this
+ * block; @plan and @ops are in shared memory.
+ */
+#define AIR_RES_SMALL(name)                                                    \
+	__device__ void air_small_##name(const air_res_plan *plan,             \
+					 const air_operands *ops,              \
+					 uint32_t vectors, uint32_t variant,   \
+					 void *shared)
+
+#define AIR_RES_DECLARE(name)                                                  \
+	AIR_RES_BODY(name);                                                    \
+	AIR_RES_SMALL(name);
 AIR_OPS(AIR_RES_DECLARE)
 #undef AIR_RES_DECLARE
 

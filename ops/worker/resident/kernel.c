@@ -6,8 +6,13 @@
 
 AIR_CUDA_FATBIN_DECLARE(resident);
 
-#define STOP_NS 2000000000ull
+#define STOP_NS	     2000000000ull
 #define CLOCK_ROUNDS 8
+/* Job and state, in lines of their own, are cleared as one. */
+#define STATE_AT 384
+#define CLEARED	 (STATE_AT + sizeof(struct air_res_state))
+
+_Static_assert(sizeof(struct air_res_job) <= STATE_AT, "the job has room");
 
 CUresult air_res_upload(struct air_cuda *c, uint64_t to, const void *from,
 			uint64_t size)
@@ -41,8 +46,8 @@ static CUresult compare_clocks(struct air_res_kernel *k)
 		after = k->cuda->services->now();
 		if (after - before < best) {
 			best = after - before;
-			k->params.clock = (int64_t)(before + best / 2 -
-						    k->host->stop);
+			k->params.clock =
+				(int64_t)(before + best / 2 - k->host->stop);
 		}
 	}
 	k->host->stop = 0;
@@ -56,8 +61,8 @@ static uint32_t choose_blocks(const struct air_cuda *c)
 	 * Some multiprocessors stay free: kernels with blocks too large to fit
 	 * beside a resident block must be able to run somewhere.
 	 */
-	uint32_t n = want ? (uint32_t)atoi(want) :
-			    c->info.sms - c->info.sms / 16 - 1;
+	uint32_t n = want ? (uint32_t)atoi(want)
+			  : c->info.sms - c->info.sms / 16 - 1;
 
 	if (n > c->info.sms)
 		n = c->info.sms;
@@ -97,6 +102,7 @@ air_status air_res_kernel_open(struct air_res_kernel *k, struct air_cuda *c,
 			       uint64_t park_ns, struct air_error *e)
 {
 	air_status st;
+	int khz = 0;
 	CUresult r;
 
 	memset(k, 0, sizeof(*k));
@@ -106,22 +112,21 @@ air_status air_res_kernel_open(struct air_res_kernel *k, struct air_cuda *c,
 	if (r == CUDA_SUCCESS)
 		r = compare_clocks(k);
 	if (r != CUDA_SUCCESS) {
-		st = air_fail(e, air_cuda_is_fatal(c, r) ? AIR_DEVICE_LOST :
-							   AIR_NO_DEVICE,
+		st = air_fail(e,
+			      air_cuda_is_fatal(c, r) ? AIR_DEVICE_LOST
+						      : AIR_NO_DEVICE,
 			      "cuda-resident: kernel cannot be loaded: %s",
 			      air_cuda_error_name(r));
 		goto fail;
 	}
-	st = air_devmem_alloc(c, sizeof(struct air_res_job), &k->job, e);
+	st = air_devmem_alloc(c, CLEARED, &k->job, e);
+	k->state = k->job + STATE_AT;
 	if (!st)
 		st = air_devmem_alloc(c, AIR_RES_MAX_BLOCKS * 8, &k->next, e);
 	if (!st)
-		st = air_devmem_alloc(c, sizeof(struct air_res_state),
-				      &k->state, e);
-	if (!st)
-		st = air_devmem_alloc(c, AIR_RES_PLACES *
-					  sizeof(struct air_res_channel),
-				      &k->channels, e);
+		st = air_devmem_alloc(
+			c, AIR_RES_PLACES * sizeof(struct air_res_channel),
+			&k->channels, e);
 	if (st)
 		goto fail;
 	k->params.job = k->job;
@@ -131,6 +136,8 @@ air_status air_res_kernel_open(struct air_res_kernel *k, struct air_cuda *c,
 	k->params.idle_ns = park_ns;
 	k->params.park_ns = park_ns;
 	/* some must be left to help */
+	cu.DeviceGetAttribute(&khz, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, c->dev);
+	k->params.mhz = khz > 1000 ? (uint32_t)khz / 1000 : 1000;
 	k->params.leaders = k->blocks / 4;
 	if (k->params.leaders > AIR_RES_LEADERS)
 		k->params.leaders = AIR_RES_LEADERS;
@@ -150,8 +157,6 @@ void air_res_kernel_close(struct air_res_kernel *k, bool lost)
 			air_devmem_free(k->cuda, k->job);
 		if (k->next)
 			air_devmem_free(k->cuda, k->next);
-		if (k->state)
-			air_devmem_free(k->cuda, k->state);
 		if (k->channels)
 			air_devmem_free(k->cuda, k->channels);
 		if (k->stream)
@@ -196,17 +201,15 @@ CUresult air_res_kernel_start(struct air_res_kernel *k)
 		return CUDA_SUCCESS;
 	__atomic_store_n(&k->host->stop, 0, __ATOMIC_RELEASE);
 	for (uint32_t l = 0; l < AIR_RES_LEADERS; l++)
-		k->params.tag[l] = (uint8_t)(
-			has_returned(k, l) ? air_res_next_tag(k->tag[l]) :
-					     k->tag[l]);
+		k->params.tag[l] =
+			(uint8_t)(has_returned(k, l)
+					  ? air_res_next_tag(k->tag[l])
+					  : k->tag[l]);
 	/*
 	 * Behind each other in one stream: what a former kernel left is
 	 * cleared, and the end is told.
 	 */
-	r = cu.MemsetD8Async(k->job, 0, sizeof(struct air_res_job), k->stream);
-	if (r == CUDA_SUCCESS)
-		r = cu.MemsetD8Async(k->state, 0, sizeof(struct air_res_state),
-				     k->stream);
+	r = cu.MemsetD8Async(k->job, 0, CLEARED, k->stream);
 	if (r == CUDA_SUCCESS)
 		r = cu.LaunchKernel(k->fn, k->blocks, 1, 1, AIR_RES_THREADS, 1,
 				    1, 0, k->stream, args, NULL);
@@ -258,12 +261,12 @@ bool air_res_kernel_returned(struct air_res_kernel *k, uint32_t leader,
 	if (airunner_word_lap(reason) != k->tag[leader])
 		return false;
 	r->reason = (enum air_res_reason)airunner_payload(reason);
-	r->index = airunner_payload(__atomic_load_n(&m->stopped,
-						    __ATOMIC_RELAXED));
-	r->completed = airunner_payload(__atomic_load_n(&m->completed,
-							__ATOMIC_RELAXED));
-	r->busy_ns = airunner_payload(__atomic_load_n(&m->busy_ns,
-						      __ATOMIC_RELAXED));
+	r->index = airunner_payload(
+		__atomic_load_n(&m->stopped, __ATOMIC_RELAXED));
+	r->completed = airunner_payload(
+		__atomic_load_n(&m->completed, __ATOMIC_RELAXED));
+	r->busy_ns = airunner_payload(
+		__atomic_load_n(&m->busy_ns, __ATOMIC_RELAXED));
 	k->tag[leader] = (uint8_t)air_res_next_tag(k->tag[leader]);
 	return true;
 }

@@ -9,8 +9,9 @@
  *    nothing but a block barrier between two of them;
  *  - the publishing warp writes completions behind the working warps' back.
  *
- * They hand entries on through a ring in shared memory with a counter each:
- * fetched, executed, published, every one written by one kind of warp.
+ * They hand entries on through a ring in shared memory. Each place has two
+ * gates: one the fetching warp opens, one the working warps do. A counter says
+ * what has been published. The last entry says that nothing more comes.
  *
  * Ordering:
  *  - A slot's words are read relaxed; the eight laps make them one. What its
@@ -21,22 +22,28 @@
  *    is host memory.
  *  - Completions of what wrote nothing are not released: all before them were.
  *  - Completions are released to the system by the publishing warp. It has
- *    seen `executed`, which a working thread wrote after the block barrier, so
- *    the release covers what all of them wrote. While it waits for the bus,
+ *    come through a gate that a working thread opened after the block barrier,
+ *    so the release covers what all of them wrote. While it waits for the bus,
  *    operators go on, and what they complete meanwhile shares the next release.
+ *  - What the host or a copy wrote before it submitted may be in the
+ *    first-level cache as it was: that is emptied for what is fetched.
  */
 #include "ops/worker/resident/body.cuh"
 #include "ops/worker/resident/memory.cuh"
 #include "ops/worker/resident/resident.h"
 
-#define DEPTH		32	/* entries in a block's ring; a power of two */
-#define FEW		4	/* slots the fetching warp polls */
-#define BATCH		16	/* ... and once there were that many */
-#define CACHED_PLANS	8	/* descriptors kept in shared memory */
-#define CACHED_BUFFERS	32	/* buffers, likewise: the lowest handles */
-#define RUN_LENGTH	8	/* UNORDERED in a row that make a run */
-#define RUN_IDLE_NS	20000	/* a run ends when nothing came for so long */
-#define ASK_EVERY	8	/* rounds between looks at the mailbox */
+#define DEPTH	       32     /* entries in a block's ring; a power of two */
+#define FEW	       4      /* slots the fetching warp polls */
+#define BATCH	       16     /* ... and once there were that many */
+#define CACHED_PLANS   8      /* descriptors kept in shared memory */
+#define CACHED_BUFFERS 32     /* buffers, likewise: the lowest handles */
+#define RUN_LENGTH     8      /* UNORDERED in a row that make a run */
+#define RUN_IDLE_NS    100000 /* a run ends when nothing came for so long */
+#define RUN_SLOTS      16     /* of the ring, at least, for a block of a run */
+#define ASK_EVERY      8      /* rounds between looks at the mailbox */
+#define CLOCK_TICKS    (1u << 20) /* between looks at both clocks */
+#define PAUSE_TICKS    6000	  /* how long the fetching warp holds back */
+#define MOST	       (1u << 30) /* entries that are counted at a time */
 
 /* Why serve() came back, beyond enum air_res_reason. */
 enum { SERVED_COUNT = 16, SERVED_RUN = 17, SERVED_END = 18 };
@@ -44,20 +51,28 @@ enum { SERVED_COUNT = 16, SERVED_RUN = 17, SERVED_END = 18 };
 /* ------------------------------------------------------------------ a block */
 
 /* struct entry.how */
-#define SHARED	1	/* the helpers take part */
-#define TIMED	2	/* there is a time-out */
+#define SHARED 1 /* the helpers take part */
+#define TIMED  2 /* there is a time-out */
+#define HALT   4 /* nothing: there will be no more */
 
+typedef void (*air_res_body)(const air_res_plan *, const air_operands *,
+			     uint32_t, uint32_t, void *);
+
+/* As words, so that eight lanes can copy one. */
 struct entry {
-	uint64_t plan;		/* 0: answer @status, run nothing */
-	uint32_t op;
+	uint64_t plan; /* 0: answer @status, run nothing */
+	air_res_body run;
+	uint32_t block; /* run()'s; if SHARED: 1 + place in the cache */
+	uint32_t blocks;
 	uint32_t how;
+	uint32_t timeout_ms;
 	air_operands ops;
-	uint64_t fetched;	/* GPU's clock; if TIMED */
 	uint32_t status;
 	uint32_t detail;
-	uint32_t timeout_ms;
-	uint32_t resv;
+	uint64_t fetched; /* GPU's clock; if TIMED */
 };
+
+#define ENTRY_WORDS 11 /* without @fetched */
 
 /*
  * Descriptors near at hand: one read of device memory takes as long as a small
@@ -65,27 +80,38 @@ struct entry {
  */
 struct plan_cache {
 	air_res_plan plan[CACHED_PLANS];
-	uint64_t home[CACHED_PLANS];	/* in device memory */
+	uint64_t home[CACHED_PLANS]; /* in device memory */
+	air_res_body run[CACHED_PLANS];
+	/* the slot that was last made an entry of, and the entry */
+	uint64_t slot[CACHED_PLANS][AIRUNNER_SQE_WORDS];
+	uint64_t made[CACHED_PLANS][2 * AIRUNNER_SQE_WORDS];
 	uint32_t id[CACHED_PLANS];
-	uint32_t used[CACHED_PLANS];	/* by entries below this one */
+	uint32_t used[CACHED_PLANS]; /* by entries below this one */
 };
 
-#define NO_ID	(~0u)
+#define NO_ID (~0u)
 
 struct block {
-	entry ring[DEPTH];
 	plan_cache cache;
+	entry ring[DEPTH];
+	uint64_t fetched[DEPTH]; /* gates: it is there, it has been run */
+	uint64_t executed[DEPTH];
 	air_res_buffer buffers[CACHED_BUFFERS];
-	volatile uint32_t fetched;
-	volatile uint32_t executed;
 	volatile uint32_t published;
-	volatile uint32_t halted;	/* nothing will be fetched any more */
-	volatile uint32_t reason;
+	uint32_t rate;	     /* nanoseconds a tick, times 2^24 */
+	uint64_t tick, time; /* of the same moment */
+	uint32_t served;     /* when nothing will be fetched any more */
+	uint32_t reason;
 	uint64_t busy;
+	/* of a leader: whether the helpers are its own, and what it knows then
+	 */
+	bool owner;
+	uint32_t helpers, seq, done;
 	uint32_t shares;
-	/* what the block was told to do, by its thread 0 */
+	/* what the block was told to do */
 	uint64_t word[4];
-	air_res_job job;
+	uint64_t job[AIR_RES_JOB_WORDS];
+	air_res_plan plan;
 	air_res_channel channel;
 };
 
@@ -93,17 +119,26 @@ struct block {
  * Not handed on by reference: accesses through one do not know that it is
  * shared memory, and take longer.
  */
-static __shared__ block self;
+static __shared__ __align__(16) block self;
 
-/* What serve() serves. */
+/*
+ * What serve() serves: @first and the three behind it, then the four from
+ * @first + 4 * @stride on, and so forth. So the blocks of a run read lines that
+ * are neighbours, and publish four at a time.
+ */
 struct service {
 	uint64_t first;
 	uint64_t stride;
-	uint64_t count;		/* at most so many */
-	air_res_job *run;	/* one of many blocks in a run; else NULL */
-	const air_res_mailbox *mailbox;	/* of the leader; NULL in helpers */
+	uint64_t count;	  /* at most so many */
+	air_res_job *run; /* one of many blocks in a run; else NULL */
+	const air_res_mailbox *mailbox; /* of the leader; NULL in helpers */
 	uint32_t tag;
 };
+
+__device__ __forceinline__ uint64_t index_of(const service &sv, uint32_t m)
+{
+	return sv.first + (m & ~3u) * sv.stride + (m & 3);
+}
 
 struct world {
 	const air_res_params &p;
@@ -115,14 +150,41 @@ struct world {
 
 /* -------------------------------------------------------------- fetching */
 
+__device__ air_res_body body_of(uint32_t op)
+{
+	switch (op) {
+#define CASE(name)                                                             \
+	case AIR_OP_##name:                                                    \
+		return air_run_##name;
+		AIR_OPS(CASE)
+#undef CASE
+	}
+	return NULL;
+}
+
+__device__ air_res_body small_of(uint32_t op)
+{
+	switch (op) {
+#define CASE(name)                                                             \
+	case AIR_OP_##name:                                                    \
+		return air_small_##name;
+		AIR_OPS(CASE)
+#undef CASE
+	}
+	return NULL;
+}
+
+/* As a lane sees it; only all eight of them know about the whole. */
 struct fetched_slot {
-	bool valid;		/* all eight words are there */
-	bool ours;		/* an entry can be made of it */
+	bool valid; /* the word is there */
+	bool ours;  /* an entry can be made of it */
 	bool unordered;
 	bool cached;
 	uint64_t plan;
-	uint32_t op, how, id;
-	uint64_t addr;		/* of this lane's operand */
+	air_res_body run;
+	uint32_t block, blocks;
+	uint32_t how, id;
+	uint64_t addr; /* of this lane's operand */
 	uint32_t status, detail, timeout_ms;
 	bool host_memory;
 };
@@ -144,10 +206,10 @@ __device__ void find_plans(fetched_slot &s, bool wanted)
 		uint32_t id = __shfl_sync(~0u, s.id, __ffs(missing) - 1);
 		uint32_t at = id % CACHED_PLANS;
 		bool mine = wanted && s.id == id;
-		bool kept = lane == 0 &&
-			    (int32_t)(c.used[at] - self.executed) > 0;
-		uint64_t home = load_gpu((const uint64_t *)self.channel.plans +
-					 id);
+		bool kept =
+			lane == 0 && (int32_t)(c.used[at] - self.published) > 0;
+		uint64_t home =
+			load_gpu((const uint64_t *)self.channel.plans + id);
 
 		kept |= s.cached && place == at;
 		if (home && !__any_sync(~0u, kept)) {
@@ -158,9 +220,14 @@ __device__ void find_plans(fetched_slot &s, bool wanted)
 			for (uint32_t k = lane; k < sizeof(*c.plan) / 8;
 			     k += 32)
 				to[k] = load_gpu(from + k);
+			__syncwarp();
 			if (lane == 0) {
 				c.id[at] = id;
 				c.home[at] = home;
+				c.run[at] = c.plan[at].vectors
+						    ? small_of(c.plan[at].op)
+						    : body_of(c.plan[at].op);
+				c.slot[at][0] = ~0ull;
 			}
 			__syncwarp();
 			s.cached |= mine;
@@ -174,11 +241,83 @@ __device__ void find_plans(fetched_slot &s, bool wanted)
 }
 
 /*
+ * What nearly all slots are: a NOP, or a descriptor and buffers at hand with
+ * nothing wrong about them. All that it takes is read at once, so that one trip
+ * to shared memory is waited for and not one after the other. What is not ours
+ * here is left to check_slot().
+ */
+__device__ __forceinline__ fetched_slot quick_slot(uint64_t word, uint8_t lap)
+{
+	uint32_t lane = threadIdx.x % 32, w = lane % 8, group = lane & ~7u;
+	uint64_t payload = airunner_payload(word);
+	uint64_t head = __shfl_sync(~0u, payload, group);
+	uint64_t first = __shfl_sync(~0u, payload, group + 1);
+	uint32_t flags = airunner_sqe_flags(head), id = airunner_sqe_id(head);
+	uint32_t handle = airunner_ref_handle(payload);
+	uint32_t operand = w - 1 < AIRUNNER_MAX_TENSORS ? w - 1 : 0;
+	uint32_t place = id % CACHED_PLANS;
+	const air_res_plan &plan = self.cache.plan[place];
+	const air_res_buffer buf = self.buffers[handle % CACHED_BUFFERS];
+	const uint64_t y_base =
+		self.buffers[airunner_ref_handle(first) % CACHED_BUFFERS].addr;
+	const air_res_extent x = plan.extent[operand];
+	const uint64_t y_below = plan.extent[0].below;
+	const uint64_t y_above = plan.extent[0].above;
+	bool known = self.cache.id[place] == id, many = plan.tiles > 1;
+	uint32_t vectors = plan.vectors, variant = plan.variant;
+	uint64_t home = self.cache.home[place];
+	fetched_slot s = {};
+
+	uint64_t size = buf.size & ~AIR_RES_HOST_MEMORY;
+	uint64_t offset = airunner_ref_offset(payload);
+	uint64_t at = buf.addr + offset,
+		 y = y_base + airunner_ref_offset(first);
+	bool nop = airunner_sqe_opcode(head) == AIRUNNER_OP_NOP;
+	bool absent = x.above == AIR_RES_ABSENT;
+	bool none = payload == AIRUNNER_REF_NONE;
+	bool is_operand = w >= 1 && w <= AIRUNNER_MAX_TENSORS && !nop;
+	bool there = is_operand && !absent && !none;
+	uint64_t mask = vectors ? 15 : x.align_mask;
+	bool inside = handle < CACHED_BUFFERS && size && offset <= size &&
+		      x.below <= offset && x.above <= size - offset &&
+		      !(at & mask);
+	bool apart = w == 1 || !x.above || !y_above ||
+		     y_above == AIR_RES_ABSENT || at - x.below >= y + y_above ||
+		     y - y_below >= at + x.above || (at == y && x.in_place);
+
+	s.valid = airunner_word_lap(word) == lap;
+	if (w == 0)
+		s.ours = !(flags & ~AIRUNNER_SQE_FLAGS) &&
+			 !airunner_sqe_timeout_ms(head) &&
+			 (nop ? !id
+			      : airunner_sqe_opcode(head) == AIRUNNER_OP_EXEC &&
+					  known);
+	else if (there)
+		s.ours = inside && apart;
+	else if (is_operand)
+		s.ours = absent ? none || !payload : !x.above;
+	else
+		s.ours = !payload || (w == AIRUNNER_WORD_WORKSPACE && !nop);
+	s.unordered = (flags & AIRUNNER_SQE_UNORDERED) &&
+		      !(flags & AIRUNNER_SQE_BARRIER) && (nop || !many);
+	s.cached = !nop;
+	s.id = id;
+	s.how = !nop && many ? SHARED : 0;
+	/* helpers do not see this block's shared memory */
+	s.plan = nop ? 0 : many ? home : (uint64_t)&plan;
+	s.run = self.cache.run[place];
+	s.block = many ? place + 1 : vectors;
+	s.blocks = vectors ? variant : 1;
+	s.addr = there ? at : 0;
+	s.host_memory = there && buf.size & AIR_RES_HOST_MEMORY;
+	return s;
+}
+
+/*
  * Eight lanes a slot: each checks the word it has read. Checks are those of
  * air_plan_bind(), in its order; what cannot be told here is not ours.
  */
-__device__ __forceinline__ fetched_slot check_slot(uint64_t word,
-						   uint8_t lap)
+__device__ __noinline__ fetched_slot check_slot(uint64_t word, uint8_t lap)
 {
 	const air_res_channel &ch = self.channel;
 	uint32_t lane = threadIdx.x % 32, w = lane % 8, group = lane & ~7u;
@@ -214,7 +353,8 @@ __device__ __forceinline__ fetched_slot check_slot(uint64_t word,
 	if (s.timeout_ms)
 		s.how = TIMED;
 	if (s.plan) {
-		s.op = ((const air_res_plan *)s.plan)->op;
+		s.run = body_of(((const air_res_plan *)s.plan)->op);
+		s.blocks = 1;
 		/* one block does all of what is in a run */
 		if (((const air_res_plan *)s.plan)->tiles > 1) {
 			s.unordered = false;
@@ -243,9 +383,9 @@ __device__ __forceinline__ fetched_slot check_slot(uint64_t word,
 				base = self.buffers[handle].addr;
 				size = self.buffers[handle].size;
 			} else {
-				const uint64_t *p = (const uint64_t *)
-							    ch.buffers +
-						    2 * handle;
+				const uint64_t *p =
+					(const uint64_t *)ch.buffers +
+					2 * handle;
 
 				base = load_gpu(p);
 				size = load_gpu(p + 1);
@@ -276,8 +416,8 @@ __device__ __forceinline__ fetched_slot check_slot(uint64_t word,
 	    !(s.addr == y && x.in_place))
 		foreign = true;
 
-	uint32_t bad = __ballot_sync(~0u, status != AIRUNNER_S_OK || foreign) &
-		       mine;
+	uint32_t bad =
+		__ballot_sync(~0u, status != AIRUNNER_S_OK || foreign) & mine;
 	uint32_t at = bad ? __ffs(bad) - 1 : lane;
 
 	s.status = __shfl_sync(~0u, status, at);
@@ -286,9 +426,47 @@ __device__ __forceinline__ fetched_slot check_slot(uint64_t word,
 	if (s.status != AIRUNNER_S_OK)
 		s.plan = 0;
 	/* helpers do not see this block's shared memory */
-	else if (s.cached && s.how & SHARED)
+	else if (s.cached && s.how & SHARED) {
 		s.plan = self.cache.home[id % CACHED_PLANS];
+		s.block = 1 + id % CACHED_PLANS;
+	}
 	return s;
+}
+
+/*
+ * Entries of slots that are word for word what was made an entry of before:
+ * most of what a program submits again and again. Returns how many of the four
+ * slots were: all that are there, or none.
+ */
+__device__ __forceinline__ uint32_t same_slots(uint64_t word, uint8_t lap,
+					       uint32_t n)
+{
+	uint32_t lane = threadIdx.x % 32, w = lane % 8, slot = lane / 8;
+	uint64_t payload = airunner_payload(word);
+	uint32_t place =
+		__shfl_sync(~0u, (uint32_t)(payload >> 32), lane & ~7u) %
+		CACHED_PLANS;
+	const uint64_t *made = self.cache.made[place];
+	uint64_t was = self.cache.slot[place][w], m0 = made[w];
+	uint64_t m1 = made[w + AIRUNNER_SQE_WORDS];
+	bool valid = airunner_word_lap(word) == lap;
+	uint32_t there = __ballot_sync(~0u, valid);
+	uint32_t same = __ballot_sync(~0u, valid && was == payload);
+	uint32_t here = ~there ? (__ffs(~there) - 1) / 8 : 4;
+
+	if (!here || (here < 4 ? same & ((1u << 8 * here) - 1) : same) !=
+			     (here < 4 ? (1u << 8 * here) - 1 : ~0u))
+		return 0;
+	if (slot < here) {
+		uint64_t *e = (uint64_t *)&self.ring[(n + slot) % DEPTH];
+
+		e[w] = m0;
+		if (w + AIRUNNER_SQE_WORDS < ENTRY_WORDS)
+			e[w + AIRUNNER_SQE_WORDS] = m1;
+		if (w == 0)
+			self.cache.used[place] = n + 4;
+	}
+	return here;
 }
 
 /* Begin to read what may end the service, a word a lane. */
@@ -308,6 +486,24 @@ __device__ __forceinline__ bool called_back(const service &sv, uint64_t said)
 
 	return stop || (sv.mailbox && airunner_word_lap(recall) == sv.tag &&
 			airunner_payload(recall));
+}
+
+/* Entry @n was made of slot 0 of this round. */
+__device__ __forceinline__ void remember(uint64_t word, uint32_t place,
+					 uint32_t n)
+{
+	uint32_t w = threadIdx.x % 32;
+	const uint64_t *e = (const uint64_t *)&self.ring[n % DEPTH];
+
+	place = __shfl_sync(~0u, place, 0);
+	if (w < AIRUNNER_SQE_WORDS) {
+		self.cache.slot[place][w] = airunner_payload(word);
+		self.cache.made[place][w] = e[w];
+		if (w + AIRUNNER_SQE_WORDS < ENTRY_WORDS)
+			self.cache.made[place][w + AIRUNNER_SQE_WORDS] =
+				e[w + AIRUNNER_SQE_WORDS];
+	}
+	__syncwarp();
 }
 
 /*
@@ -340,13 +536,15 @@ __device__ void fetch_loop(const world &g, const service sv)
 	const uint64_t *sq = (const uint64_t *)self.channel.sq;
 	uint32_t order = self.channel.order;
 	uint64_t mask = (1ull << order) - 1;
-	uint64_t active = gpu_now();
+	uint64_t active = gpu_ticks();
 	uint32_t n = 0, polls = 0, streak = 0, reason = 0, want = FEW;
-	bool fresh = false, idle = false;
+	bool fresh = false, idle = false, alone = false;
 
-#define READ(j)                                                             \
-	load_sys(sq + ((sv.first + (n + 4 * (j) + slot) * sv.stride) & mask) * \
-			      AIRUNNER_SQE_WORDS + w)
+#define READ(j)                                                                \
+	load_sys(sq +                                                          \
+		 (index_of(sv, n + 4 * (j) + slot) & mask) *                   \
+			 AIRUNNER_SQE_WORDS +                                  \
+		 w)
 
 	while (!reason) {
 		uint64_t word[BATCH / 4], end = ~0ull, said = 0;
@@ -358,6 +556,12 @@ __device__ void fetch_loop(const world &g, const service sv)
 			reason = SERVED_COUNT;
 			break;
 		}
+		if (n >= MOST) {
+			if (sv.run && lane == 0)
+				atomicMin(&sv.run->end, (ull)index_of(sv, n));
+			reason = sv.run ? SERVED_END : SERVED_COUNT;
+			break;
+		}
 		while (n + want - self.published > DEPTH)
 			spin();
 		if (sv.run)
@@ -366,119 +570,189 @@ __device__ void fetch_loop(const world &g, const service sv)
 		if (ask)
 			said = ask_host(g, sv);
 		if (wait) {
-			uint64_t i = sv.first + (n + slot) * sv.stride;
+			uint64_t i = index_of(sv, n + slot);
 
 			word[0] = await_slot(
 				sq + (i & mask) * AIRUNNER_SQE_WORDS + w,
 				airunner_lap(i, order));
+		} else if (alone && slot) {
+			/*
+			 * All blocks of a run wait for a slot each: no more
+			 * than these may be on the bus, or it is full.
+			 */
+			word[0] = airunner_word(
+				0, airunner_lap(index_of(sv, n + slot), order) -
+					   1);
 		} else {
 #pragma unroll
 			for (uint32_t j = 0; j < BATCH / 4; j++)
 				if (4 * j < want)
 					word[j] = READ(j);
 		}
-		end = __shfl_sync(~0u, end, 0);
-		if (sv.first + n * sv.stride >= end) {
-			reason = SERVED_END;
-			break;
+		if (sv.run) {
+			end = __shfl_sync(~0u, end, 0);
+			if (index_of(sv, n) >= end) {
+				reason = SERVED_END;
+				break;
+			}
+			/* now that one is there: how many are? */
+			if (alone &&
+			    (uint8_t)__ballot_sync(
+				    ~0u, airunner_word_lap(word[0]) ==
+						 airunner_lap(index_of(sv, n),
+							      order)) == 0xff) {
+				alone = false;
+				continue;
+			}
 		}
 		/* not unrolled: one copy of the checks is enough */
 #pragma unroll 1
 		for (uint32_t j = 0; 4 * j < want; j++) {
-			uint64_t i = sv.first + (n + slot) * sv.stride;
-			uint64_t mine = j == 0 ? word[0] : j == 1 ? word[1] :
-					j == 2 ? word[2] : word[3];
+			uint64_t i = index_of(sv, n + slot);
+			uint64_t mine = j == 0	 ? word[0]
+					: j == 1 ? word[1]
+					: j == 2 ? word[2]
+						 : word[3];
+			bool open = i < end && n + slot < sv.count;
 			fetched_slot s;
-			uint32_t good, here;
-			bool take;
+			uint32_t there, ours, good, here;
+			bool quick;
 
 			/* only whole groups go on to the next */
 			if (reason || got != 4 * j)
 				break;
-			s = check_slot(mine, airunner_lap(i, order));
-			if (__all_sync(~0u, s.valid && s.unordered && s.ours))
-				streak += 4;
-			else
-				streak = 0;
-			/* from here on all blocks take their share */
-			if (!sv.run && sv.count == ~0ull &&
-			    streak >= RUN_LENGTH) {
-				reason = SERVED_RUN;
-				break;
+			if (!sv.run && sv.count == ~0ull) {
+				here = same_slots(mine, airunner_lap(i, order),
+						  n);
+				if (here) {
+					if (j == 0)
+						renew_cache(&self.served);
+					__syncwarp();
+					if (slot < here && w == 0)
+						gate_open(&self.fetched[(n +
+									 slot) %
+									DEPTH]);
+					streak = 0;
+					got += here;
+					n += here;
+					continue;
+				}
 			}
-			take = s.valid && s.ours && i < end &&
-			       (!sv.run || s.unordered) &&
-			       n + slot < sv.count;
-			/* slots in front of the first that is not taken */
-			good = __ballot_sync(~0u, !take);
-			here = good ? (__ffs(good) - 1) / 8 : 4;
+			s = quick_slot(mine, airunner_lap(i, order));
+#define LOOK()                                                                 \
+	there = __ballot_sync(~0u, s.valid);                                   \
+	ours = __ballot_sync(~0u, s.ours);                                     \
+	good = there & ours &                                                  \
+	       __ballot_sync(~0u, open && (!sv.run || s.unordered));           \
+	/* slots in front of the first that is not taken */                    \
+	here = ~good ? (__ffs(~good) - 1) / 8 : 4;
+			LOOK()
+			quick = !(here < 4 &&
+				  (there >> (here * 8) & 0xff) == 0xff);
+			if (!quick) {
+				s = check_slot(mine, airunner_lap(i, order));
+				LOOK()
+			}
+#undef LOOK
+			if (!sv.run && sv.count == ~0ull) {
+				if (__all_sync(~0u, s.valid && s.ours &&
+							    s.unordered))
+					streak += 4;
+				else
+					streak = 0;
+				/* from here on all blocks take their share */
+				if (streak >= RUN_LENGTH) {
+					reason = SERVED_RUN;
+					break;
+				}
+			}
 			if (__any_sync(~0u, slot < here && s.host_memory))
 				fence_sys();
 			if (slot < here) {
 				entry &e = self.ring[(n + slot) % DEPTH];
 
 				if (w >= 1 && w <= AIRUNNER_MAX_TENSORS + 1)
-					e.ops.addr[w - 1] =
-						s.addr;
+					e.ops.addr[w - 1] = s.addr;
 				if (w == 0) {
 					e.plan = s.plan;
-					e.op = s.op;
+					e.run = s.run;
+					e.block = s.block;
+					e.blocks = s.blocks;
 					e.how = s.how;
-					if (s.how & TIMED)
-						e.fetched = gpu_now();
-					if (s.cached)
-						self.cache.used[s.id %
-							     CACHED_PLANS] =
-							n + 4;
 					e.status = s.status;
 					e.detail = s.detail;
-					e.timeout_ms = s.timeout_ms;
 				}
+				if (w == 0 && s.how & TIMED) {
+					e.timeout_ms = s.timeout_ms;
+					e.fetched = gpu_now();
+				}
+				if (w == 0 && s.cached)
+					self.cache.used[s.id % CACHED_PLANS] =
+						n + 4;
 			}
+			if (j == 0 && here)
+				renew_cache(&self.served);
+			__syncwarp();
+			if (quick && here &&
+			    !__any_sync(~0u, slot == 0 && (s.unordered ||
+							   s.host_memory)))
+				remember(mine, s.id % CACHED_PLANS, n);
+			if (slot < here && w == 0)
+				gate_open(&self.fetched[(n + slot) % DEPTH]);
 			/* why it was not taken, if it is there at all */
-			uint32_t there = __ballot_sync(~0u, s.valid);
-			uint32_t ours = __ballot_sync(~0u, s.ours);
-
-			if (here < 4 && (there >> (here * 8) & 1)) {
-				uint64_t at = sv.first + (n + here) * sv.stride;
+			if (here < 4 && (there >> (here * 8) & 0xff) == 0xff) {
+				uint64_t at = index_of(sv, n + here);
 
 				if (sv.run) {
 					if (lane == 0)
 						atomicMin(&sv.run->end,
 							  (ull)at);
 					reason = SERVED_END;
-				} else if (!(ours >> (here * 8) & 1)) {
+				} else if ((ours >> (here * 8) & 0xff) !=
+					   0xff) {
 					reason = AIR_RES_FOREIGN;
 				}
 			}
 			got += here;
 			n += here;
-			if (here) {
-				fence_block();
-				__syncwarp();
-				if (lane == 0)
-					self.fetched = n;
-			}
+		}
+		/*
+		 * A release waits for what this multiprocessor reads over the
+		 * bus meanwhile. Whoever waits for the answer sends nothing
+		 * before it: let it go first, unless it takes long.
+		 */
+		if (got && got != want) {
+			uint64_t since = gpu_ticks();
+
+			while (self.published != n &&
+			       gpu_ticks() - since < PAUSE_TICKS)
+				spin();
 		}
 		want = got == want ? BATCH : FEW;
+		alone = sv.run && !got;
 		fresh |= got != 0;
 		idle = wait && !got;
 		if (reason || !ask)
 			continue;
 
-		uint64_t now = __shfl_sync(~0u, gpu_now(), 0);
+		uint64_t now = __shfl_sync(~0u, gpu_ticks(), 0);
 		bool back = called_back(sv, said);
+
+		/* another leader wants the helpers: it shall not wait for ever
+		 */
+		if (sv.run && sv.mailbox &&
+		    __any_sync(~0u, load_acquire(&g.job->waiting)))
+			back = true;
 
 		if (fresh)
 			active = now;
 		fresh = false;
 
-		uint64_t quiet = now - active;
+		uint64_t quiet = (now - active) * 1000 / g.p.mhz;
 
 		if (sv.run && (back || quiet > RUN_IDLE_NS)) {
 			if (lane == 0)
-				atomicMin(&sv.run->end,
-					  (ull)(sv.first + n * sv.stride));
+				atomicMin(&sv.run->end, (ull)index_of(sv, n));
 			reason = SERVED_END;
 		} else if (back) {
 			reason = AIR_RES_RECALLED;
@@ -487,29 +761,21 @@ __device__ void fetch_loop(const world &g, const service sv)
 		}
 	}
 #undef READ
+	while (n + 1 - self.published > DEPTH)
+		spin();
 	__syncwarp();
 	if (lane == 0) {
+		entry &e = self.ring[n % DEPTH];
+
+		e.plan = 0;
+		e.how = HALT;
 		self.reason = reason;
-		fence_block();
-		self.halted = 1;
+		self.served = n;
+		gate_open(&self.fetched[n % DEPTH]);
 	}
 }
 
 /* --------------------------------------------------------------- working */
-
-__device__ void run_body(uint32_t op, const air_res_plan *plan,
-			 const air_operands *ops, uint32_t block,
-			 uint32_t blocks, void *shared)
-{
-	switch (op) {
-#define CASE(name)                                                 \
-	case AIR_OP_##name:                                        \
-		air_run_##name(plan, ops, block, blocks, shared); \
-		break;
-		AIR_OPS(CASE)
-#undef CASE
-	}
-}
 
 /* Barrier 1 is theirs: see air_sync(). */
 __device__ __forceinline__ void sync_workers(void)
@@ -517,73 +783,121 @@ __device__ __forceinline__ void sync_workers(void)
 	air_sync(air_part{ 0, 1, threadIdx.x, AIR_RES_WORKERS, NULL });
 }
 
-/* One leader at a time has the helpers. */
-__device__ void lock_job(air_res_job *job)
+/*
+ * One leader at a time has the helpers. It keeps them while it has more to do,
+ * until another one asks for them. By thread 0.
+ */
+__device__ void take_helpers(const world &g)
 {
-	while (atomicCAS(&job->lock, 0, 1))
-		__nanosleep(100);
-	__threadfence();
+	air_res_job *job = g.job;
+
+	if (self.owner)
+		return;
+	if (!take_acquire(&job->lock)) {
+		atomicAdd(&job->waiting, 1);
+		while (!take_acquire(&job->lock))
+			__nanosleep(100);
+		atomicSub(&job->waiting, 1u);
+	}
+	self.owner = true;
+
+	/* two words each, read at once */
+	uint64_t helpers = load_gpu((const uint64_t *)&g.state->helpers);
+	uint64_t lock_seq = load_gpu((const uint64_t *)&job->lock);
+	uint64_t done = load_gpu((const uint64_t *)&job->done);
+
+	self.helpers = (uint32_t)helpers;
+	self.seq = (uint32_t)(lock_seq >> 32);
+	self.done = (uint32_t)done;
 }
 
-__device__ void unlock_job(air_res_job *job)
+__device__ void leave_helpers(const world &g)
 {
-	__threadfence();
-	atomicExch(&job->lock, 0);
+	if (!self.owner)
+		return;
+	self.owner = false;
+	g.job->seq = self.seq;
+	store_release(&g.job->lock, 0u);
 }
 
-/* By thread 0, with the lock: everything but seq is in place. */
-__device__ void post_job(air_res_job *job, uint32_t kind, uint32_t blocks)
+/*
+ * By the first warp: give the helpers a job. Everything the block has written
+ * before is visible to who sees the words. Each lane has one of them.
+ */
+__device__ void post_job(const world &g, uint64_t payload)
 {
-	job->kind = kind;
-	job->blocks = blocks;
-	job->done = 0;
-	store_release(&job->seq, load_gpu(&job->seq) + 1);
+	uint32_t lane = threadIdx.x % 32;
+	uint64_t tag = (uint64_t)(self.seq + 1) << AIR_RES_JOB_BITS;
+
+	if (lane < AIR_RES_JOB_WORDS)
+		store_release(&g.job->word[lane],
+			      tag | (payload &
+				     ((1ull << AIR_RES_JOB_BITS) - 1)));
+	__syncwarp();
+	if (lane == 0)
+		self.seq++;
 }
 
-__device__ void await_helpers(air_res_job *job, uint32_t n)
+/* By thread 0: @n helpers have done their shares. */
+__device__ void await_helpers(const world &g, uint32_t n)
 {
-	while (load_acquire(&job->done) != n)
-		spin();
+	uint64_t both;
+
+	self.done += n;
+	do
+		both = load_acquire((const uint64_t *)&g.job->done);
+	while ((uint32_t)both != self.done);
+	if (both >> 32)
+		leave_helpers(g);
 }
 
 /* An operator too large for one block: the helpers take shares of it. */
-__device__ void share(const world &g, const air_res_plan *plan,
-		      const air_operands *ops, void *shared)
+__device__ void share(const world &g, const entry &e, void *shared)
 {
-	if (threadIdx.x == 0) {
-		uint32_t there = load_acquire(&g.state->helpers) + 1;
+	const air_res_plan *home = (const air_res_plan *)e.plan;
+	const air_res_plan *plan =
+		e.block ? &self.cache.plan[e.block - 1] : home;
+	const air_operands *ops = &e.ops;
+	uint32_t lane = threadIdx.x % 32;
 
-		lock_job(g.job);
-		g.job->plan = (uint64_t)plan;
-		g.job->operands = *ops;
-		self.shares = plan->tiles < there ? plan->tiles : there;
-		post_job(g.job, AIR_RES_SHARE, self.shares);
-	}
-	sync_workers();
-	run_body(plan->op, plan, ops, 0, self.shares, shared);
-	sync_workers();
 	if (threadIdx.x == 0) {
-		await_helpers(g.job, self.shares - 1);
-		unlock_job(g.job);
+		take_helpers(g);
+		self.shares = plan->tiles < self.helpers + 1 ? plan->tiles
+							     : self.helpers + 1;
 	}
+	sync_workers();
+	if (threadIdx.x < 32) {
+		uint64_t payload = 0;
+
+		if (lane == AIR_RES_JOB_KIND)
+			payload = AIR_RES_SHARE | self.shares << 8;
+		else if (lane == AIR_RES_JOB_PLAN)
+			payload = (uint64_t)home;
+		else if (lane < AIR_RES_JOB_WORDS)
+			payload = ops->addr[lane - AIR_RES_JOB_OPERANDS];
+		post_job(g, payload);
+	}
+	body_of(plan->op)(plan, ops, 0, self.shares, shared);
+	sync_workers();
+	if (threadIdx.x == 0)
+		await_helpers(g, self.shares - 1);
 	sync_workers();
 }
 
-__device__ void work_loop(const world &g, void *shared)
+__device__ void work_loop(const world &g, const service &sv, void *shared)
 {
-	uint32_t i = 0;
-
-	for (;;) {
-		while (self.fetched == i) {
-			if (self.halted && self.fetched == i)
-				return;
-			spin();
-		}
-		fence_block();
-
+	for (uint32_t i = 0;; i++) {
 		entry &e = self.ring[i % DEPTH];
+
+		if (threadIdx.x == 0 && self.owner && !sv.run &&
+		    !gate_passed(&self.fetched[i % DEPTH], i / DEPTH))
+			leave_helpers(g);
+		while (!gate_await(&self.fetched[i % DEPTH], i / DEPTH))
+			;
+
 		const air_res_plan *plan = (const air_res_plan *)e.plan;
-		uint32_t op = e.op, how = e.how;
+		air_res_body run = e.run;
+		uint32_t how = e.how;
 
 		if (how & TIMED) {
 			/* one thread looks at the clock for all */
@@ -597,16 +911,16 @@ __device__ void work_loop(const world &g, void *shared)
 		}
 		if (plan) {
 			if (how & SHARED)
-				share(g, plan, &e.ops, shared);
+				share(g, e, shared);
 			else
-				run_body(op, plan, &e.ops, 0, 1, shared);
+				run(plan, &e.ops, e.block, e.blocks, shared);
 		}
+		/* also keeps everybody within a round of the ring */
 		sync_workers();
-		i++;
-		if (threadIdx.x == 0) {
-			fence_block();
-			self.executed = i;
-		}
+		if (threadIdx.x == 0)
+			gate_open(&self.executed[i % DEPTH]);
+		if (how & HALT)
+			return;
 	}
 }
 
@@ -614,56 +928,102 @@ __device__ void work_loop(const world &g, void *shared)
 
 /*
  * Times are this warp's: an operator begins when it is fetched and those before
- * it have ended; those that end between two looks share the time evenly.
+ * it have ended; those that end between two looks share the time evenly. They
+ * are counted in ticks, as to read the nanoseconds takes as long as a small
+ * operator, and converted: a look at both clocks now and then tells how.
  */
+__device__ __forceinline__ void set_clock(uint32_t rate)
+{
+	uint64_t time = gpu_now(), tick = gpu_ticks();
+
+	if (!rate) {
+		uint64_t took = tick - self.tick;
+
+		rate = (uint32_t)(((time - self.time) << 24) / (took | 1));
+	}
+	__syncwarp();
+	self.rate = rate;
+	self.time = time;
+	self.tick = tick;
+	__syncwarp();
+}
+
+__device__ __forceinline__ uint64_t in_ns(uint64_t ticks)
+{
+	return (ticks * self.rate) >> 24;
+}
+
+__device__ __forceinline__ uint64_t time_of(uint64_t tick)
+{
+	return self.time + in_ns(tick - self.tick);
+}
+
+/* Until there is something to wait for; a good time to look at the clocks. */
+__device__ void await_fetched(uint32_t n)
+{
+	for (;;) {
+		bool there = gate_await(&self.fetched[n % DEPTH], n / DEPTH);
+
+		if (__any_sync(~0u, there))
+			break;
+		if (__any_sync(~0u, gpu_ticks() - self.tick > CLOCK_TICKS))
+			set_clock(0);
+	}
+	/* all lanes have to have seen it */
+	while (!gate_passed(&self.fetched[n % DEPTH], n / DEPTH))
+		spin();
+}
+
 __device__ void publish_loop(const world &g, const service sv)
 {
 	uint64_t *cq = (uint64_t *)self.channel.cq;
 	uint32_t order = self.channel.order;
-	uint64_t mask = (1ull << order) - 1, start = gpu_now(), busy = 0;
+	uint64_t mask = (1ull << order) - 1, start = gpu_ticks(), busy = 0;
+	uint64_t start_ns;
 	int64_t clock = g.p.clock;
 	uint32_t lane = threadIdx.x % 32, n = 0;
+	bool halt = false;
 
-	for (;;) {
-		uint64_t now = gpu_now();
-		bool halted = self.halted;
-		uint32_t done = self.executed, there = self.fetched;
-		bool over = halted && done == there;
-
-		/* one lane has looked, so that all of them see the same */
-		done = __shfl_sync(~0u, done, 0);
-		over = __shfl_sync(~0u, (int)over, 0);
-		if (done == n) {
-			if (over)
-				break;
-			if (there == n)
-				start = now;
-			spin();
-			continue;
-		}
-		fence_block();
-
+	set_clock((1000u << 24) / g.p.mhz);
+	start_ns = time_of(start) + clock;
+	while (!halt) {
 		uint32_t k = n + lane;
 		const entry &e = self.ring[k % DEPTH];
-		bool mine = lane < done - n;
-		uint64_t span = now - start;
-		uint64_t each = span >> 32 ? span / (done - n) :
-					     (uint32_t)span / (done - n);
+		uint64_t i = index_of(sv, k);
+		uint64_t *cqe = cq + (i & mask) * AIRUNNER_CQE_WORDS;
+		uint64_t tag = airunner_word(0, airunner_lap(i, order));
+
+		if (!__all_sync(~0u, gate_passed(&self.fetched[n % DEPTH],
+						 n / DEPTH))) {
+			await_fetched(n);
+			start = gpu_ticks();
+			start_ns = time_of(start) + clock;
+		}
+		while (!gate_await(&self.executed[n % DEPTH], n / DEPTH))
+			;
+
+		bool mine = gate_passed(&self.executed[k % DEPTH], k / DEPTH);
+		uint64_t now = gpu_ticks();
+		uint32_t not_yet = ~__ballot_sync(~0u, mine);
+		uint32_t done = not_yet ? __ffs(not_yet) - 1 : 32;
+
+		mine = lane < done;
+		halt = __any_sync(~0u, mine && e.how & HALT);
+		mine &= !(e.how & HALT);
 		/* what did nothing has nothing to make visible */
 		bool release = __any_sync(~0u, mine && e.plan);
+		uint64_t each = in_ns(now - start), from = start_ns;
 
+		if (done > 1) {
+			each /= done;
+			from += lane * each;
+		}
 		if (mine) {
-			uint64_t i = sv.first + k * sv.stride;
-			uint8_t lap = airunner_lap(i, order);
-			uint64_t *cqe = cq + (i & mask) * AIRUNNER_CQE_WORDS;
-			uint64_t w0 = airunner_word(
-				airunner_cqe_word0((uint8_t)e.status,
-						   (uint16_t)e.detail, each),
-				lap);
-			uint64_t w1 = airunner_word(
-				airunner_cqe_word1(start + lane * each +
-							   clock, each),
-				lap);
+			uint64_t w0 =
+				tag | airunner_cqe_word0((uint8_t)e.status,
+							 (uint16_t)e.detail,
+							 each);
+			uint64_t w1 = tag | airunner_cqe_word1(from, each);
 
 			busy += each;
 			if (release)
@@ -672,10 +1032,13 @@ __device__ void publish_loop(const world &g, const service sv)
 				store_pair_sys(cqe, w0, w1);
 		}
 		__syncwarp();
-		start = now;
-		n = done;
+		n += done;
 		if (lane == 0)
 			self.published = n;
+		start = now;
+		start_ns = time_of(start) + clock;
+		if (__any_sync(~0u, now - self.tick > 4 * CLOCK_TICKS))
+			set_clock(0);
 	}
 	for (uint32_t o = 16; o; o /= 2)
 		busy += __shfl_xor_sync(~0u, busy, o);
@@ -691,40 +1054,47 @@ __device__ void begin_channel(void)
 	const uint64_t *from = (const uint64_t *)self.channel.buffers;
 	uint32_t n = self.channel.n_buffers;
 
-	if (n > CACHED_BUFFERS)
-		n = CACHED_BUFFERS;
-	if (threadIdx.x < 2 * n)
+	if (threadIdx.x < 2 * CACHED_BUFFERS)
 		((uint64_t *)self.buffers)[threadIdx.x] =
-			load_gpu(from + threadIdx.x);
-	if (threadIdx.x < CACHED_PLANS)
+			threadIdx.x < 2 * n ? load_gpu(from + threadIdx.x) : 0;
+	if (threadIdx.x < CACHED_PLANS) {
 		self.cache.id[threadIdx.x] = NO_ID;
+		self.cache.slot[threadIdx.x][0] = ~0ull;
+	}
 }
 
 /* By all threads. Returns how many submissions were served; self.reason why. */
 __device__ __noinline__ uint64_t serve(const world &g, const service &sv,
-			  void *shared)
+				       void *shared)
 {
 	__syncthreads();
-	if (threadIdx.x == 0) {
-		self.fetched = self.executed = self.published = 0;
-		self.halted = self.reason = 0;
-	}
+	if (threadIdx.x == 0)
+		self.published = 0;
 	if (threadIdx.x < CACHED_PLANS)
 		self.cache.used[threadIdx.x] = 0;
+	if (threadIdx.x < DEPTH) {
+		gate_init(&self.fetched[threadIdx.x]);
+		gate_init(&self.executed[threadIdx.x]);
+	}
 	__syncthreads();
 	if (threadIdx.x < AIR_RES_WORKERS)
-		work_loop(g, shared);
+		work_loop(g, sv, shared);
 	else if (threadIdx.x < AIR_RES_WORKERS + 32)
 		fetch_loop(g, sv);
 	else
 		publish_loop(g, sv);
 	__syncthreads();
-	return self.executed;
+	if (threadIdx.x < DEPTH) {
+		gate_end(&self.fetched[threadIdx.x]);
+		gate_end(&self.executed[threadIdx.x]);
+	}
+	return self.served;
 }
 
 /*
- * A run of UNORDERED submissions from @first on: block k of n takes every n-th,
- * beginning with the k-th. Returns the first index that is not part of it;
+ * A run of UNORDERED submissions from @first on: block k of n takes every n-th
+ * four, beginning with the k-th. Returns the first index that is not part of
+ * it;
  * *@skip: below this one some behind it have been served already.
  */
 __device__ uint64_t lead_run(const world &g, void *shared,
@@ -733,14 +1103,24 @@ __device__ uint64_t lead_run(const world &g, void *shared,
 			     uint64_t *completed)
 {
 	if (threadIdx.x == 0) {
-		lock_job(g.job);
-		self.shares = load_acquire(&g.state->helpers) + 1;
-		g.job->channel = channel;
-		g.job->first = first;
-		g.job->end = ~0ull;
-		post_job(g.job, AIR_RES_RUN, self.shares);
+		uint32_t most = (1u << self.channel.order) / RUN_SLOTS;
+
+		take_helpers(g);
+		self.shares = self.helpers + 1;
+		if (self.shares > most)
+			self.shares = most ? most : 1;
+		store_sys((uint64_t *)&g.job->end, ~0ull);
 	}
 	__syncthreads();
+	if (threadIdx.x < 32) {
+		uint32_t lane = threadIdx.x;
+
+		post_job(g, lane == AIR_RES_JOB_KIND
+				    ? AIR_RES_RUN | self.shares << 8
+			    : lane == AIR_RES_JOB_CHANNEL ? channel
+			    : lane == AIR_RES_JOB_FIRST	  ? first
+							  : first >> 32);
+	}
 
 	uint32_t blocks = self.shares;
 	service sv = { first, blocks, ~0ull, g.job, box, tag };
@@ -749,18 +1129,23 @@ __device__ uint64_t lead_run(const world &g, void *shared,
 	if (threadIdx.x == 0) {
 		uint64_t last = 0;
 
-		g.next[0] = first + n * blocks;
-		await_helpers(g.job, blocks - 1);
+		g.next[0] = index_of(sv, (uint32_t)n);
+		await_helpers(g, blocks - 1);
 		for (uint32_t k = 0; k < blocks; k++) {
 			uint64_t x = load_gpu(&g.next[k]);
 
-			n += k ? (x - first - k) / blocks : 0;
-			last = x > last ? x : last;
+			uint64_t past = x - first - 4 * k;
+
+			if (k)
+				n += past / (4 * blocks) * 4 +
+				     past % (4 * blocks);
+			/* who has served nothing is not ahead of anybody */
+			last = past && x > last ? x : last;
 		}
 		self.word[0] = load_gpu((const uint64_t *)&g.job->end);
 		self.word[1] = last;
 		self.word[2] = n;
-		unlock_job(g.job);
+		leave_helpers(g);
 	}
 	__syncthreads();
 	*skip = self.word[1];
@@ -783,10 +1168,8 @@ __device__ bool may_end(const world &g, uint64_t since)
 		atomicExch(&st->quit, AIR_RES_STAY);
 		return false;
 	}
+	/* helpers look at this, too */
 	atomicExch(&st->quit, AIR_RES_GO);
-	lock_job(g.job);
-	post_job(g.job, AIR_RES_QUIT, 0);
-	unlock_job(g.job);
 	return true;
 }
 
@@ -811,8 +1194,8 @@ __device__ bool await_ring(const world &g, uint32_t me, uint32_t tag)
 				/* also for what other kernels have written */
 				fence_sys();
 				self.word[0] = airunner_payload(attach);
-				self.word[1] = airunner_payload(
-					load_sys(&box->index));
+				self.word[1] =
+					airunner_payload(load_sys(&box->index));
 				return true;
 			}
 			atomicSub(&g.state->attached, 1);
@@ -820,7 +1203,8 @@ __device__ bool await_ring(const world &g, uint32_t me, uint32_t tag)
 		if (load_acquire(&g.state->quit) == AIR_RES_GO ||
 		    (me == 0 && may_end(g, since)))
 			return false;
-		__nanosleep(200);
+		/* what is read over the bus here delays what others release */
+		__nanosleep(load_acquire(&g.state->attached) ? 4000 : 200);
 	}
 }
 
@@ -838,7 +1222,8 @@ __device__ void lead_ring(const world &g, void *shared, uint32_t me,
 
 		/* below skip, some were served in the run */
 		if (index < skip) {
-			if (index < load_gpu(&g.next[(index - run) % blocks])) {
+			if (index <
+			    load_gpu(&g.next[(index - run) / 4 % blocks])) {
 				index++;
 				reason = SERVED_COUNT;
 				continue;
@@ -860,6 +1245,7 @@ __device__ void lead_ring(const world &g, void *shared, uint32_t me,
 	} while (reason >= SERVED_COUNT);
 
 	if (threadIdx.x == 0) {
+		leave_helpers(g);
 		store_sys(&box->stopped, airunner_word(index, tag));
 		store_sys(&box->completed, airunner_word(completed, tag));
 		store_sys(&box->busy_ns, airunner_word(self.busy, tag));
@@ -872,14 +1258,15 @@ __device__ void lead(const world &g, void *shared, uint32_t me)
 {
 	uint32_t tag = g.p.tag[me];
 
+	self.owner = false;
 	for (;; tag = air_res_next_tag(tag)) {
 		if (threadIdx.x == 0) {
 			self.word[3] = await_ring(g, me, tag);
 			self.busy = 0;
 			if (self.word[3])
 				self.channel =
-					((const air_res_channel *)g.p.channels)
-						[self.word[0]];
+					((const air_res_channel *)
+						 g.p.channels)[self.word[0]];
 		}
 		__syncthreads();
 		if (!self.word[3])
@@ -892,80 +1279,109 @@ __device__ void lead(const world &g, void *shared, uint32_t me)
 
 /* ------------------------------------------------------------------ helping */
 
-/* Thread 0: wait for a job that has a share for helper @rank. */
-__device__ void await_job(const world &g, uint32_t rank,
-			  uint64_t *seen)
+/*
+ * By the first warp: wait for a job that has a share for helper @rank, into
+ * self.job and self.plan. @seen: number of the last one looked at. Who has a
+ * share is waited for; who has none may be late, and see the words of two jobs
+ * or never see one.
+ */
+__device__ uint32_t await_job(const world &g, uint32_t rank, uint32_t seen)
 {
-	for (;;) {
-		uint64_t seq = load_acquire(&g.job->seq);
+	const uint64_t mask = (1ull << AIR_RES_JOB_BITS) - 1;
+	uint32_t lane = threadIdx.x;
+	const uint64_t *mine = lane < AIR_RES_JOB_WORDS
+				       ? &g.job->word[lane]
+				       : (const uint64_t *)g.state;
 
-		if (seq == *seen) {
-			__nanosleep(20);
-			continue;
+	for (;; __nanosleep(20)) {
+		uint64_t word = load_acquire(mine);
+		uint32_t number = (uint32_t)(word >> AIR_RES_JOB_BITS);
+		uint32_t first = __shfl_sync(~0u, number, 0);
+
+		/* attached and quit are one word */
+		if (__any_sync(~0u, lane == AIR_RES_JOB_WORDS &&
+					    word >> 32 == AIR_RES_GO)) {
+			if (lane == 0)
+				self.job[AIR_RES_JOB_KIND] = AIR_RES_QUIT;
+			return seen;
 		}
-		*seen = seq;
-		self.job.kind = g.job->kind;
-		self.job.blocks = g.job->blocks;
-		self.job.plan = g.job->plan;
-		self.job.operands = g.job->operands;
-		self.job.channel = g.job->channel;
-		self.job.first = g.job->first;
-		__threadfence();
-		/*
-		 * Who has a share is waited for. Who has none may be late and
-		 * see the next job half written: it then looks again.
-		 */
-		if (load_acquire(&g.job->seq) != seq)
+		if (first == seen ||
+		    !__all_sync(~0u,
+				lane >= AIR_RES_JOB_WORDS || number == first))
 			continue;
-		if (self.job.kind == AIR_RES_QUIT || rank + 1 < self.job.blocks)
-			return;
+		seen = first;
+
+		uint64_t what = __shfl_sync(~0u, word & mask, 0);
+		const uint64_t *plan = (const uint64_t *)__shfl_sync(
+			~0u, word & mask, AIR_RES_JOB_PLAN);
+
+		if (rank + 1 >= what >> 8)
+			continue;
+		if (lane < AIR_RES_JOB_WORDS)
+			self.job[lane] = word & mask;
+		if ((what & 0xff) == AIR_RES_SHARE)
+#pragma unroll
+			for (uint32_t k = 0; k < sizeof(self.plan) / 8; k += 32)
+				if (k + lane < sizeof(self.plan) / 8)
+					((uint64_t *)&self.plan)[k + lane] =
+						load_gpu(plan + k + lane);
+		return seen;
 	}
 }
 
 __device__ void help(const world &g, void *shared)
 {
-	uint64_t seen = 0;
-	uint32_t rank = 0;
+	uint32_t seen = 0, rank = 0;
 
-	if (threadIdx.x == 0) {
+	self.owner = false;
+	if (threadIdx.x < 32) {
 		/* what was posted before is not for this helper */
-		seen = load_acquire(&g.job->seq);
-		rank = atomicAdd(&g.state->helpers, 1);
-		self.shares = rank;
+		if (threadIdx.x == 0)
+			seen = (uint32_t)(load_acquire(g.job->word) >>
+					  AIR_RES_JOB_BITS);
+		seen = __shfl_sync(~0u, seen, 0);
+		if (threadIdx.x == 0)
+			self.shares = atomicAdd(&g.state->helpers, 1);
 	}
 	__syncthreads();
 	rank = self.shares;
 	for (;;) {
-		if (threadIdx.x == 0) {
-			if (load_acquire(&g.state->quit) == AIR_RES_GO)
-				self.job.kind = AIR_RES_QUIT;
-			else
-				await_job(g, rank, &seen);
-			if (self.job.kind == AIR_RES_RUN)
+		if (threadIdx.x < 32)
+			seen = await_job(g, rank, seen);
+		__syncthreads();
+
+		uint32_t kind = (uint32_t)self.job[AIR_RES_JOB_KIND] & 0xff;
+		uint32_t blocks = (uint32_t)(self.job[AIR_RES_JOB_KIND] >> 8);
+
+		if (kind == AIR_RES_QUIT)
+			return;
+		if (kind == AIR_RES_RUN) {
+			uint64_t first = (uint32_t)self.job[AIR_RES_JOB_FIRST] |
+					 self.job[AIR_RES_JOB_FIRST + 1] << 32;
+			service sv = { first + 4 * (rank + 1),
+				       blocks,
+				       ~0ull,
+				       g.job,
+				       NULL,
+				       0 };
+
+			if (threadIdx.x == 0)
 				self.channel =
 					((const air_res_channel *)g.p.channels)
-						[self.job.channel];
-		}
-		__syncthreads();
-		if (self.job.kind == AIR_RES_QUIT)
-			return;
-		if (self.job.kind == AIR_RES_RUN) {
-			service sv = { self.job.first + rank + 1,
-				       self.job.blocks,
-				       ~0ull, g.job, NULL, 0 };
-
+						[self.job[AIR_RES_JOB_CHANNEL]];
+			__syncthreads();
 			begin_channel();
 
 			uint64_t n = serve(g, sv, shared);
 
 			if (threadIdx.x == 0)
-				g.next[rank + 1] = sv.first + n * sv.stride;
+				g.next[rank + 1] = index_of(sv, (uint32_t)n);
 		} else if (threadIdx.x < AIR_RES_WORKERS) {
-			const air_res_plan *plan =
-				(const air_res_plan *)self.job.plan;
-
-			run_body(plan->op, plan, &self.job.operands, rank + 1,
-				 self.job.blocks, shared);
+			body_of(self.plan.op)(
+				&self.plan,
+				(const air_operands *)&self
+					.job[AIR_RES_JOB_OPERANDS],
+				rank + 1, blocks, shared);
 		}
 		__syncthreads();
 		if (threadIdx.x == 0)
@@ -979,7 +1395,7 @@ __device__ void help(const world &g, void *shared)
  * kernels of others.
  */
 extern "C" __global__ void
-	air_resident(const __grid_constant__ air_res_params p)
+air_resident(const __grid_constant__ air_res_params p)
 {
 	__shared__ __align__(16) unsigned char shared[AIR_RES_SHARED];
 	world g = { p, (air_res_host *)p.host, (air_res_job *)p.job,

@@ -29,12 +29,14 @@
 
 #include "ops/cuda/abi.h"
 
-#define AIR_RES_LEADERS		8	/* rings that can be attached at once */
-#define AIR_RES_WORKERS		256	/* threads that run operators */
-#define AIR_RES_THREADS		(AIR_RES_WORKERS + 64)
+#define AIR_RES_LEADERS 8   /* rings that can be attached at once */
+#define AIR_RES_WORKERS 256 /* threads that run operators */
+#define AIR_RES_THREADS (AIR_RES_WORKERS + 64)
 /* Operators' scratch in shared memory: what conv2d and matmul tiles want. */
-#define AIR_RES_SHARED		20480
-#define AIR_RES_MAX_BLOCKS	1024
+#define AIR_RES_SHARED	   20480
+#define AIR_RES_MAX_BLOCKS 1024
+/* Vectors of an operator that small.cuh does: four a thread. */
+#define AIR_RES_VECTORS (4 * AIR_RES_WORKERS)
 
 /**
  * struct air_res_extent - struct air_extent as a leader checks it
@@ -44,7 +46,7 @@ struct air_res_extent {
 	uint64_t below;
 	uint64_t above;
 	uint64_t align_mask;
-	uint64_t in_place;	/* may be exactly the output's elements */
+	uint64_t in_place; /* may be exactly the output's elements */
 };
 
 #define AIR_RES_ABSENT (~0ull)
@@ -53,6 +55,9 @@ struct air_res_extent {
  * struct air_res_plan - a descriptor, in device memory
  * @op, @variant: which body
  * @tiles: blocks worth sharing it among; 1: not
+ * @vectors: not 0: the operator is so many independent 16-byte vectors, if its
+ *	operands are aligned to that, and at most AIR_RES_VECTORS: the body of
+ *	small.cuh will do
  * @extent: of the operands
  * @params: the body's
  *
@@ -63,7 +68,7 @@ struct air_res_plan {
 	uint32_t op;
 	uint32_t variant;
 	uint32_t tiles;
-	uint32_t params_size;
+	uint32_t vectors;
 	struct air_res_extent extent[AIRUNNER_MAX_TENSORS];
 	unsigned char params[AIR_PARAMS_MAX];
 };
@@ -98,9 +103,9 @@ struct air_res_channel {
 
 /* Why a ring comes back. */
 enum air_res_reason {
-	AIR_RES_FOREIGN = 1,	/* the next submission is for the host */
-	AIR_RES_IDLE = 2,	/* nothing came for a while */
-	AIR_RES_RECALLED = 3,	/* the host asked, or the kernel stops */
+	AIR_RES_FOREIGN = 1,  /* the next submission is for the host */
+	AIR_RES_IDLE = 2,     /* nothing came for a while */
+	AIR_RES_RECALLED = 3, /* the host asked, or the kernel stops */
 };
 
 /**
@@ -138,29 +143,43 @@ struct air_res_host {
 	struct air_res_mailbox mailbox[AIR_RES_LEADERS];
 };
 
+/*
+ * A job's words: 48 bits of payload each, and above them the number of the job,
+ * so that who reads them all at once knows whether they belong together.
+ */
+enum air_res_job_word {
+	AIR_RES_JOB_KIND, /* enum air_res_job_kind, blocks << 8 */
+	AIR_RES_JOB_PLAN, /* AIR_RES_SHARE */
+	AIR_RES_JOB_CHANNEL = AIR_RES_JOB_PLAN,	  /* AIR_RES_RUN */
+	AIR_RES_JOB_OPERANDS,			  /* AIR_RES_SHARE */
+	AIR_RES_JOB_FIRST = AIR_RES_JOB_OPERANDS, /* AIR_RES_RUN: two words */
+	AIR_RES_JOB_WORDS = AIR_RES_JOB_OPERANDS + AIRUNNER_MAX_TENSORS + 1
+};
+
+#define AIR_RES_JOB_BITS 48
+
 /**
  * struct air_res_job - work that a leader shares with the helpers, in device
  *	memory
- * @seq: counts jobs; written last
- * @kind: enum air_res_job_kind
- * @blocks: shares there are; the leader does share 0
- * @plan, @operands: a job of kind AIR_RES_SHARE
- * @channel, @first: a job of kind AIR_RES_RUN: submissions from @first on
+ * @word: of the last job
+ * @done: counts helpers that have finished, of all jobs
+ * @waiting: leaders that want the lock
+ * @lock: the leader that has the helpers
+ * @seq: number of the last job; of who has the lock
  * @end: AIR_RES_RUN: lowest index that is not part of the run; everybody
  *	lowers it
- * @done: helpers that have finished
+ *
+ * A job has shares 0 to blocks - 1. The leader does share 0.
  */
 struct air_res_job {
-	uint64_t seq;
-	uint32_t kind;
-	uint32_t blocks;
-	uint64_t plan;
-	struct air_operands operands;
-	uint64_t channel;
-	uint64_t first;
-	unsigned long long end;
+	uint64_t word[AIR_RES_JOB_WORDS];
+	uint64_t resv0[16 - AIR_RES_JOB_WORDS];
 	uint32_t done;
+	uint32_t waiting;
+	uint64_t resv1[15];
 	uint32_t lock;
+	uint32_t seq;
+	unsigned long long end;
 };
 
 /**
@@ -190,7 +209,7 @@ enum air_res_quit {
 enum air_res_job_kind {
 	AIR_RES_SHARE = 1,
 	AIR_RES_RUN = 2,
-	AIR_RES_QUIT = 3,
+	AIR_RES_QUIT = 3, /* never posted */
 };
 
 /**
@@ -203,6 +222,7 @@ enum air_res_job_kind {
  * @clock: nanoseconds to add to the GPU's clock to get CLOCK_MONOTONIC
  * @idle_ns: a ring without submissions for so long is given back
  * @park_ns: a kernel without rings for so long ends
+ * @mhz: of the multiprocessors' clock, about
  * @leaders: how many blocks are leaders
  * @tag: number of the attachment that each leader waits for
  */
@@ -216,7 +236,7 @@ struct air_res_params {
 	uint64_t idle_ns;
 	uint64_t park_ns;
 	uint32_t leaders;
-	uint32_t resv;
+	uint32_t mhz;
 	uint8_t tag[AIR_RES_LEADERS];
 };
 
