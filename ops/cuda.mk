@@ -80,7 +80,7 @@ $(CUDA_DIR)/body/resident.o: ops/worker/resident/resident.cu \
 $(CUDA_DIR)/fatbin/resident.fatbin: $(CUDA_DIR)/body/resident.o \
 		$(CUDA_BODIES:%=$(CUDA_DIR)/body/%.o)
 	@mkdir -p $(@D)
-	$(NVCC) $(CUDA_RES_FLAGS) -dlink -fatbin -o $@ $^
+	$(NVCC) $(CUDA_RES_FLAGS) -dlink -fatbin -o $@ $(filter %.o,$^)
 
 .SECONDARY: $(patsubst %,$(CUDA_DIR)/fatbin/%.fatbin,$(CUDA_KERNELS) resident)
 

@@ -27,16 +27,13 @@ template <class T> struct air_transpose_tile {
 	}
 };
 
-/* Elements @p[0 .. n-1] of a vector, 0 beyond; as one access if @whole. */
+/* Elements @p[0 .. n-1] of a vector, 0 beyond. */
 template <class T, int V>
-__device__ __forceinline__ air_vec<T, V> air_transpose_get(const T *p,
-							   uint64_t n,
-							   bool whole)
+__device__ __forceinline__ air_vec<T, V> air_transpose_some(const T *p,
+							    uint64_t n)
 {
 	air_vec<T, V> v;
 
-	if (whole)
-		return air_load_vec<T, V>(p);
 #pragma unroll
 	for (int i = 0; i < V; i++)
 		v.v[i] = i < n ? p[i] : T(0);
@@ -52,6 +49,7 @@ air_transpose_body(const air_transpose_params &p, const air_operands &ops,
 	constexpr uint32_t N = tile_t::side, V = tile_t::width;
 	constexpr uint32_t C = tile_t::vectors;
 	constexpr uint32_t K = N * C / AIR_TRANSPOSE_THREADS;
+	using vec = typename tile_t::vec;
 	tile_t &tile = *(tile_t *)part.shared;
 	bool whole = p.vector && (ops.addr[0] | ops.addr[1]) % 16 == 0;
 	uint32_t warp = part.thread / 32, lane = part.thread % 32;
@@ -63,7 +61,6 @@ air_transpose_body(const air_transpose_params &p, const air_operands &ops,
 		uint64_t h0 = (rest - q * p.tiles_h) * N;
 		const T *src = (const T *)ops.addr[1];
 		T *dst = (T *)ops.addr[0];
-		typename tile_t::vec v[K];
 
 		for (uint32_t d = 0; d < p.ndim; d++) {
 			uint64_t next = q / p.size[d];
@@ -77,19 +74,19 @@ air_transpose_body(const air_transpose_params &p, const air_operands &ops,
 		for (uint32_t k = 0; k < K; k++) {
 			uint32_t i = part.thread + k * AIR_TRANSPOSE_THREADS;
 			uint64_t w = w0 + i / C, h = h0 + i % C * V;
+			const T *from = src + (int64_t)w * p.x_width +
+					(int64_t)h;
+			vec &to = tile.place(i / C, i % C);
 
-			if (w < p.width && h < p.height)
-				v[k] = air_transpose_get<T, V>(
-					src + (int64_t)w * p.x_width +
-						(int64_t)h,
-					p.height - h, whole);
+			if (w >= p.width || h >= p.height)
+				continue;
+			if (whole)
+				air_copy_ahead(&to, from);
+			else
+				to = air_transpose_some<T, V>(from,
+							      p.height - h);
 		}
-#pragma unroll
-		for (uint32_t k = 0; k < K; k++) {
-			uint32_t i = part.thread + k * AIR_TRANSPOSE_THREADS;
-
-			tile.place(i / C, i % C) = v[k];
-		}
+		air_copy_ahead_wait();
 		air_sync(part);
 		/* a warp has 8 vectors side by side, of 4 lines of y */
 #pragma unroll
@@ -98,7 +95,7 @@ air_transpose_body(const air_transpose_params &p, const air_operands &ops,
 			uint32_t c = i % (C / 8) * 8 + lane % 8;
 			uint32_t r = i / (C / 8) * 4 + lane / 8;
 			uint64_t w = w0 + c * V, h = h0 + r;
-			typename tile_t::vec o;
+			vec o;
 
 #pragma unroll
 			for (uint32_t j = 0; j < V; j++)
@@ -119,13 +116,15 @@ air_transpose_body(const air_transpose_params &p, const air_operands &ops,
 	}
 }
 
-#define AIR_TRANSPOSE_KERNEL(name, T)                                         \
-	extern "C" __global__ void __launch_bounds__(AIR_TRANSPOSE_THREADS)   \
-		name(const __grid_constant__ air_transpose_params p,          \
-		     const __grid_constant__ air_operands ops)                \
-	{                                                                     \
-		__shared__ air_transpose_tile<T> tile;                        \
-		air_transpose_body<T>(p, ops, air_part_launched(&tile));      \
+/* Five blocks: their tiles fill what shared memory there is. */
+#define AIR_TRANSPOSE_KERNEL(name, T)                                        \
+	extern "C" __global__ void                                           \
+	__launch_bounds__(AIR_TRANSPOSE_THREADS, 5)                          \
+		name(const __grid_constant__ air_transpose_params p,         \
+		     const __grid_constant__ air_operands ops)               \
+	{                                                                    \
+		__shared__ air_transpose_tile<T> tile;                       \
+		air_transpose_body<T>(p, ops, air_part_launched(&tile));     \
 	}
 
 #endif /* AIR_COPY_TRANSPOSE_CUH */

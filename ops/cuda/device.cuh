@@ -164,6 +164,20 @@ __device__ __forceinline__ void air_store_vec(T *p, const air_vec<T, N> &x)
 	}
 }
 
+/* One access of 16 bytes from global to shared memory, not waited for. */
+__device__ __forceinline__ void air_copy_ahead(void *to, const void *from)
+{
+	asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
+			     (uint32_t)__cvta_generic_to_shared(to)),
+		     "l"(from)
+		     : "memory");
+}
+
+__device__ __forceinline__ void air_copy_ahead_wait(void)
+{
+	asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
 /*
  * The numbers of a vector. bfloat16 ones are halves of 32-bit registers and
  * must stay there until they are wanted: taken one by one, the compiler gives
@@ -239,11 +253,6 @@ __device__ __forceinline__ float air_reciprocal_short(float x)
 	return y;
 }
 
-__device__ __forceinline__ float air_sigmoid_short(float x)
-{
-	return air_reciprocal_short(1.0f + air_exp_short(-x));
-}
-
 /* ------------------------------------------------------------ reductions */
 
 struct air_sum {
@@ -258,6 +267,28 @@ struct air_sum2 {
 	__device__ __forceinline__ float2 operator()(float2 a, float2 b) const
 	{
 		return { a.x + b.x, a.y + b.y };
+	}
+};
+
+/*
+ * A sum of however many: what each addition rounds off is kept apart, exactly
+ * (Knuth's two-sum), so that the error does not grow with the number. Inf and
+ * NaN spoil what is kept, not the sum.
+ */
+struct air_long_sum {
+	float s, rest;
+
+	__device__ __forceinline__ void add(float x)
+	{
+		float t = s + x, z = t - s;
+
+		rest += (s - (t - z)) + (x - z);
+		s = t;
+	}
+
+	__device__ __forceinline__ float total(void) const
+	{
+		return fabsf(rest) < INFINITY ? s + rest : s;
 	}
 };
 

@@ -25,7 +25,7 @@
 /*
  * Vectors a thread has in flight in the resident kernel, whose blocks go round.
  * Launched blocks do one tile and end, and there the fewer the better: one of
- * each input in copy and the like, two where there are two inputs.
+ * each input.
  */
 #define AIR_EW_UNROLL 4
 
@@ -302,16 +302,33 @@ __device__ __forceinline__ void air_ew_body(const air_ew_params &p,
 	}
 }
 
-/*
- * The kernel of functor F. 256 threads: eight blocks fill a multiprocessor.
- */
+/* Blocks of 256 threads that fill a multiprocessor. */
+#if (__CUDA_ARCH__ > 800 && __CUDA_ARCH__ < 900) || __CUDA_ARCH__ >= 1100
+#define AIR_EW_BLOCKS 6
+#else
+#define AIR_EW_BLOCKS 8
+#endif
+
+/* The kernel of functor F. */
 #define AIR_EW_KERNEL(name, F)                                               \
-	extern "C" __global__ void __launch_bounds__(256, 8)                 \
+	extern "C" __global__ void __launch_bounds__(256, AIR_EW_BLOCKS)     \
 		name(const __grid_constant__ air_ew_params p,                \
 		     const __grid_constant__ air_operands ops)               \
 	{                                                                    \
-		air_ew_body<F, F::inputs>(p, ops,                            \
-					  air_part_launched(nullptr));       \
+		air_ew_body<F, 1>(p, ops, air_part_launched(nullptr));       \
+	}
+
+/*
+ * One that computes so much that memory would have nothing to do meanwhile:
+ * smaller blocks, twice as much in flight.
+ */
+#define AIR_EW_DEAR_KERNEL(name, F)                                          \
+	extern "C" __global__ void                                           \
+	__launch_bounds__(AIR_EW_DEAR_THREADS, 2 * AIR_EW_BLOCKS - 2)        \
+		name(const __grid_constant__ air_ew_params p,                \
+		     const __grid_constant__ air_operands ops)               \
+	{                                                                    \
+		air_ew_body<F, 2>(p, ops, air_part_launched(nullptr));       \
 	}
 
 /* Operators whose operands are all of one floating point type. */

@@ -49,4 +49,7 @@ struct air_ew_params {
 	uint32_t resv;
 };
 
+/* Threads of a block of operators that compute much (gelu). */
+#define AIR_EW_DEAR_THREADS 128
+
 #endif /* AIR_CUDA_ELEMENTWISE_H */

@@ -76,6 +76,7 @@ air_status air_ew_plan(const struct airunner_desc *d,
 	struct air_ew_params *p = (struct air_ew_params *)plan->params;
 	const struct airunner_tensor *t[AIR_EW_OPERANDS];
 	uint32_t operands = inputs + 1, widest = 0, width;
+	uint32_t threads = THREADS, unroll = 1;
 	struct air_dims dims;
 	uint64_t blocks;
 
@@ -90,6 +91,11 @@ air_status air_ew_plan(const struct airunner_desc *d,
 			widest = size;
 	}
 	width = 16 / widest;
+	/* AIR_EW_DEAR_KERNEL */
+	if (d->op == AIR_OP_gelu) {
+		threads = AIR_EW_DEAR_THREADS;
+		unroll = 2;
+	}
 	air_dims_sorted(&dims, t, operands);
 	plan->params_size = sizeof(*p);
 	plan->variant = variant;
@@ -103,17 +109,16 @@ air_status air_ew_plan(const struct airunner_desc *d,
 		p->mode = AIR_EW_FLAT;
 		p->n = dims.count;
 		p->unit = width;
-		/* as many vectors a thread as inputs: see AIR_EW_KERNEL */
-		blocks = (dims.count / width + THREADS * inputs - 1) /
-			 (THREADS * inputs);
+		blocks = (dims.count / width + threads * unroll - 1) /
+			 (threads * unroll);
 	} else {
 		strided(p, &dims, operands, width);
-		blocks = (p->n + THREADS * 2 - 1) / (THREADS * 2);
+		blocks = (p->n + threads * 2 - 1) / (threads * 2);
 	}
 	/* small work is spread wide: latency, not bandwidth, is its cost */
 	if (blocks < dev->sms) {
 		uint64_t wide = (p->mode == AIR_EW_FLAT ?
-					 dims.count / width : p->n) / THREADS;
+					 dims.count / width : p->n) / threads;
 
 		blocks = wide < dev->sms ? wide : dev->sms;
 	}
@@ -125,7 +130,7 @@ air_status air_ew_plan(const struct airunner_desc *d,
 		.kernel = kernel,
 		.grid = { blocks < MAX_GRID ? (uint32_t)blocks : MAX_GRID, 1,
 			  1 },
-		.block = THREADS,
+		.block = threads,
 	};
 	return AIR_OK;
 }

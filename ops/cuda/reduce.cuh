@@ -7,6 +7,10 @@
  *	static acc load(in);
  *	static acc combine(acc, acc);
  *	static out store(acc);
+ *	using many;		of any number of elements
+ *	static many none();
+ *	static void add(many &, acc);
+ *	static acc total(const many &);
  *
  * Rows: the elements of a result lie together, or anyhow; some threads share
  * a result. Columns: results lie side by side; a thread has some of its own.
@@ -47,7 +51,31 @@ template <class OUT> __device__ __forceinline__ OUT air_acc_store(int64_t x)
 	return (OUT)x;
 }
 
-template <class OUT, class IN> struct air_reduce_sum_of {
+template <class ACC> struct air_sum_many {
+	using many = ACC;
+	static __device__ __forceinline__ many none(void) { return 0; }
+	static __device__ __forceinline__ void add(many &m, ACC x) { m += x; }
+	static __device__ __forceinline__ ACC total(many m) { return m; }
+};
+
+template <> struct air_sum_many<float> {
+	using many = air_long_sum;
+	static __device__ __forceinline__ many none(void)
+	{
+		return { 0.0f, 0.0f };
+	}
+	static __device__ __forceinline__ void add(many &m, float x)
+	{
+		m.add(x);
+	}
+	static __device__ __forceinline__ float total(const many &m)
+	{
+		return m.total();
+	}
+};
+
+template <class OUT, class IN>
+struct air_reduce_sum_of : air_sum_many<typename air_acc<IN>::type> {
 	using in = IN;
 	using out = OUT;
 	using acc = typename air_acc<IN>::type;
@@ -79,6 +107,7 @@ template <class T> struct air_reduce_max_of {
 	using in = T;
 	using out = T;
 	using acc = typename air_acc<T>::type;
+	using many = acc;
 	static __device__ __forceinline__ acc identity(void)
 	{
 		if constexpr (sizeof(acc) == sizeof(float))
@@ -94,6 +123,12 @@ template <class T> struct air_reduce_max_of {
 	{
 		return air_larger(a, b);
 	}
+	static __device__ __forceinline__ many none(void) { return identity(); }
+	static __device__ __forceinline__ void add(many &m, acc x)
+	{
+		m = air_larger(m, x);
+	}
+	static __device__ __forceinline__ acc total(many m) { return m; }
 	static __device__ __forceinline__ out store(acc x)
 	{
 		return air_acc_store<T>(x);
@@ -200,7 +235,7 @@ air_reduce_team(const air_reduce_params &p, const air_part &part,
 
 template <class R, int V>
 __device__ __forceinline__ typename R::acc
-air_reduce_vector(typename R::acc s, const air_vec<typename R::in, V> &v)
+air_reduce_vector(const air_vec<typename R::in, V> &v)
 {
 	typename R::acc t[V];
 
@@ -217,7 +252,24 @@ air_reduce_vector(typename R::acc s, const air_vec<typename R::in, V> &v)
 #pragma unroll
 		for (int k = 0; k < n; k++)
 			t[k] = R::combine(t[k], t[k + n]);
-	return R::combine(s, t[0]);
+	return t[0];
+}
+
+template <class R, int V, int N>
+__device__ __forceinline__ typename R::acc
+air_reduce_vectors(const air_vec<typename R::in, V> v[N])
+{
+	typename R::acc t[N];
+
+#pragma unroll
+	for (int k = 0; k < N; k++)
+		t[k] = air_reduce_vector<R, V>(v[k]);
+#pragma unroll
+	for (int n = N / 2; n > 0; n /= 2)
+#pragma unroll
+		for (int k = 0; k < n; k++)
+			t[k] = R::combine(t[k], t[k + n]);
+	return t[0];
 }
 
 /*
@@ -267,8 +319,10 @@ air_reduce_rows_short(const air_reduce_params &p, const air_operands &ops,
 #pragma unroll
 				for (int h = 0; h < HOLD; h++)
 					if (lane + h * p.lanes < vectors)
-						s[r] = air_reduce_vector<R, V>(
-							s[r], v[r][h]);
+						s[r] = R::combine(
+							s[r],
+							air_reduce_vector<R, V>(
+								v[r][h]));
 			s[r] = air_reduce_lanes(s[r], air_combine<R>(),
 						p.lanes);
 		}
@@ -304,7 +358,8 @@ air_reduce_rows_long(const air_reduce_params &p, const air_operands &ops,
 	/* all of a block go round together: lanes shuffle, blocks sync */
 	for (uint64_t base = (uint64_t)part.block * teams; base < jobs;
 	     base += (uint64_t)part.blocks * teams) {
-		typename R::acc s = R::identity();
+		typename R::many m = R::none();
+		typename R::acc s;
 		air_reduce_job<R> job;
 		uint64_t begin, n;
 
@@ -320,9 +375,7 @@ air_reduce_rows_long(const air_reduce_params &p, const air_operands &ops,
 			for (int u = 0; u < U; u++)
 				v[u] = air_load_vec<in, V>(
 					job.x + (i + u * p.lanes) * V);
-#pragma unroll
-			for (int u = 0; u < U; u++)
-				s = air_reduce_vector<R, V>(s, v[u]);
+			R::add(m, air_reduce_vectors<R, V, U>(v));
 		}
 		if (i < n) {
 			air_vec<in, V> v[U];
@@ -335,12 +388,13 @@ air_reduce_rows_long(const air_reduce_params &p, const air_operands &ops,
 #pragma unroll
 			for (int u = 0; u < U; u++)
 				if (i + u * p.lanes < n)
-					s = air_reduce_vector<R, V>(s, v[u]);
+					R::add(m,
+					       air_reduce_vector<R, V>(v[u]));
 		}
 		/* what is less than a vector */
 		if (n * V + lane < job.n)
-			s = R::combine(s, R::load(job.x[n * V + lane]));
-		s = air_reduce_team<R>(p, part, s);
+			R::add(m, R::load(job.x[n * V + lane]));
+		s = air_reduce_team<R>(p, part, R::total(m));
 		if (lane == 0 && base + mine < jobs)
 			air_reduce_emit<R>(p, ops, base + mine, s);
 	}
@@ -363,31 +417,29 @@ air_reduce_rows_any(const air_reduce_params &p, const air_operands &ops,
 	/* all of a block go round together: lanes shuffle, blocks sync */
 	for (uint64_t base = (uint64_t)part.block * teams; base < jobs;
 	     base += (uint64_t)part.blocks * teams) {
+		typename R::many m = R::none();
 		air_reduce_job<R> job;
 		uint64_t begin;
-		acc s[U], x;
+		acc x;
 
 		air_reduce_job_init(job, p, ops, base + mine, &begin);
-#pragma unroll
-		for (int u = 0; u < U; u++)
-			s[u] = R::identity();
 		for (uint64_t i = lane; i < job.n;
 		     i += (uint64_t)p.lanes * U) {
+			acc t[U];
+
 #pragma unroll
 			for (int u = 0; u < U; u++) {
 				uint64_t k = i + (uint64_t)u * p.lanes;
 
-				if (k < job.n)
-					s[u] = R::combine(
-						s[u],
-						R::load(job.x[air_walk(
-							p.reduced,
-							begin + k)]));
+				t[u] = k < job.n ?
+					       R::load(job.x[air_walk(
+						       p.reduced, begin + k)]) :
+					       R::identity();
 			}
+			R::add(m, R::combine(R::combine(t[0], t[1]),
+					     R::combine(t[2], t[3])));
 		}
-		x = R::combine(R::combine(s[0], s[1]),
-			       R::combine(s[2], s[3]));
-		x = air_reduce_team<R>(p, part, x);
+		x = air_reduce_team<R>(p, part, R::total(m));
 		if (lane == 0 && base + mine < jobs)
 			air_reduce_emit<R>(p, ops, base + mine, x);
 	}
@@ -436,11 +488,12 @@ __device__ __forceinline__ void air_reduce_columns(const air_reduce_params &p,
 		uint64_t group = (job - chunk * tiles) * AIR_REDUCE_ACROSS +
 				 across;
 		uint64_t begin = chunk * p.chunk, end = begin + p.chunk;
+		typename R::many m[V];
 		acc s[V];
 
 #pragma unroll
 		for (int k = 0; k < V; k++)
-			s[k] = R::identity();
+			m[k] = R::none();
 		if (end > p.inner)
 			end = p.inner;
 		if (group < groups) {
@@ -458,15 +511,23 @@ __device__ __forceinline__ void air_reduce_columns(const air_reduce_params &p,
 							air_walk(p.reduced,
 								 i + u * deep));
 #pragma unroll
-				for (int u = 0; u < U; u++)
-					if (i + u * deep < end)
+				for (int k = 0; k < V; k++) {
+					acc t[U];
+
 #pragma unroll
-						for (int k = 0; k < V; k++)
-							s[k] = R::combine(s[k],
-								R::load(
-								v[u].v[k]));
+					for (int u = 0; u < U; u++)
+						t[u] = i + u * deep < end ?
+							R::load(v[u].v[k]) :
+							R::identity();
+					R::add(m[k], R::combine(
+						R::combine(t[0], t[1]),
+						R::combine(t[2], t[3])));
+				}
 			}
 		}
+#pragma unroll
+		for (int k = 0; k < V; k++)
+			s[k] = R::total(m[k]);
 		/* the rows of threads, one after the other, into the first */
 		for (uint32_t d = 1; d < deep; d++) {
 			if (down == d)
@@ -519,11 +580,12 @@ __device__ __forceinline__ void air_reduce_finish(const air_reduce_params &p,
 
 	for (uint64_t r = (uint64_t)part.block * warps + warp; r < p.outer;
 	     r += (uint64_t)part.blocks * warps) {
-		acc s = R::identity();
+		typename R::many m = R::none();
+		acc s;
 
 		for (uint64_t k = lane; k < p.split; k += 32)
-			s = R::combine(s, parts[k * p.outer + r]);
-		s = air_reduce_lanes(s, air_combine<R>());
+			R::add(m, parts[k * p.outer + r]);
+		s = air_reduce_lanes(R::total(m), air_combine<R>());
 		if (lane == 0)
 			((typename R::out *)ops.addr[0])[air_walk_y(p, r)] =
 				R::store(s);

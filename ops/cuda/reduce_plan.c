@@ -127,7 +127,7 @@ static void plan_rows(struct air_reduce_params *p, uint32_t width,
 	accesses = p->vector ? p->inner / width : p->inner;
 	/* a warp has whole lines of memory, if not of one row then of some */
 	if (accesses <= 128)
-		hold = accesses <= 32 ? 1 : accesses <= 64 ? 2 : 4;
+		hold = accesses <= 8 ? 1 : accesses <= 32 ? 2 : 4;
 	while (hold > 1 && p->outer * (accesses / hold) < fill)
 		hold /= 2;
 	p->lanes = pow2_at_least((accesses + hold - 1) / hold);

@@ -178,20 +178,6 @@ __device__ __forceinline__ void air_opaque(air_vec<T, V> &v)
 	}
 }
 
-/* One access of 16 bytes from global to shared memory, not waited for. */
-__device__ __forceinline__ void air_copy_ahead(void *to, const void *from)
-{
-	asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
-			     (uint32_t)__cvta_generic_to_shared(to)),
-		     "l"(from)
-		     : "memory");
-}
-
-__device__ __forceinline__ void air_copy_ahead_wait(void)
-{
-	asm volatile("cp.async.wait_all;" ::: "memory");
-}
-
 /*
  * In registers: N accesses of V elements, the k-th at (first + k * width) V.
  * MORE: what a thread has beyond those is in dynamic shared memory. No thread
@@ -228,6 +214,47 @@ template <class T, int V, int N, bool MORE = false> struct air_row_held {
 				air_copy_ahead(slot, x + (uint64_t)at * V);
 			});
 		}
+	}
+
+	/*
+	 * A row that was sent for by ahead(), whose places in @slots then are
+	 * those of @next, if there is one.
+	 */
+	__device__ __forceinline__ air_row_held(const air_row_params &p,
+						air_row_team &t, const T *row,
+						vec *slots, const T *next)
+		: team(t), x(row)
+	{
+		first = t.first();
+		width = t.width();
+		end = (uint32_t)(p.length / V);
+		air_copy_ahead_wait();
+#pragma unroll
+		for (int k = 0; k < N; k++) {
+			if (first + k * width >= end)
+				continue;
+			v[k] = slots[k * t.lanes];
+			/* read before it is written over */
+			air_opaque(v[k]);
+		}
+		if (next)
+			ahead(p, t, next, slots);
+	}
+
+	/* Send for a row: no thread reads another's places. */
+	static __device__ __forceinline__ void ahead(const air_row_params &p,
+						     const air_row_team &t,
+						     const T *row, vec *slots)
+	{
+		uint32_t at = t.first(), last = (uint32_t)(p.length / V);
+
+#pragma unroll
+		for (int k = 0; k < N; k++)
+			if (at + k * t.width() < last)
+				air_copy_ahead(
+					&slots[k * t.lanes],
+					row + (uint64_t)(at + k * t.width()) *
+						      V);
 	}
 
 	/* f(access, place) for those in shared memory */
@@ -467,6 +494,28 @@ __device__ __forceinline__ void air_row_weights(uint64_t base, bool f32,
 	}
 }
 
+template <class OP, class T, int V>
+__device__ __forceinline__ void
+air_row_finish(const air_row_params &p, const air_operands &ops,
+	       const typename OP::stats &s, uint64_t at, const air_vec<T, V> &v,
+	       air_vec<T, V> &out)
+{
+	float w[V], b[V], r[V];
+
+	if constexpr (OP::weighted) {
+		air_row_weights<T, V>(ops.addr[2], p.w_f32, p.w_step, at, 1.0f,
+				      w);
+		air_row_weights<T, V>(ops.addr[3], p.b_f32, p.b_step, at, 0.0f,
+				      b);
+	}
+#pragma unroll
+	for (int i = 0; i < V; i++)
+		r[i] = OP::finish(air_float(v.v[i]), s,
+				  OP::weighted ? w[i] : 1.0f,
+				  OP::weighted ? b[i] : 0.0f);
+	out = air_vec_from<T, V>(r);
+}
+
 /* ----------------------------------------------------------------- bodies */
 
 template <class OP, class T, class ROW, int V>
@@ -479,23 +528,9 @@ __device__ __forceinline__ void air_row_do(const air_row_params &p,
 				 air_row_offset(p, r, p.x_stride));
 	typename OP::stats s = OP::measure(row, p);
 
-	row.write(y, [&](uint64_t at,
-					    const air_vec<T, V> &v,
-					    air_vec<T, V> &out) {
-		float w[V], b[V], r[V];
-
-		if constexpr (OP::weighted) {
-			air_row_weights<T, V>(ops.addr[2], p.w_f32, p.w_step,
-					      at, 1.0f, w);
-			air_row_weights<T, V>(ops.addr[3], p.b_f32, p.b_step,
-					      at, 0.0f, b);
-		}
-#pragma unroll
-		for (int i = 0; i < V; i++)
-			r[i] = OP::finish(air_float(v.v[i]), s,
-					  OP::weighted ? w[i] : 1.0f,
-					  OP::weighted ? b[i] : 0.0f);
-		out = air_vec_from<T, V>(r);
+	row.write(y, [&](uint64_t at, const air_vec<T, V> &v,
+			 air_vec<T, V> &out) {
+		air_row_finish<OP, T, V>(p, ops, s, at, v, out);
 	});
 }
 
@@ -524,6 +559,50 @@ __device__ __forceinline__ void air_row_body(const air_row_params &p,
 	for (uint64_t r = part.block / p.cluster; r < p.rows;
 	     r += part.blocks / p.cluster)
 		air_row_do<OP, T, ROW, V>(p, ops, team, r);
+	/* nobody leaves while others read its shared memory */
+	if (p.cluster > 1)
+		air_cluster_sync();
+}
+
+/*
+ * Long rows, one after the other, by a block or cluster that has a
+ * multiprocessor for itself: while one is worked on in registers, the next
+ * comes to shared memory.
+ */
+template <class T>
+__device__ __forceinline__ const T *air_row_at(const air_row_params &p,
+					       const air_operands &ops,
+					       uint64_t number)
+{
+	return (const T *)ops.addr[1] + air_row_offset(p, number, p.x_stride);
+}
+
+template <class OP, class T, int V, int N>
+__device__ __forceinline__ void air_row_ahead_body(const air_row_params &p,
+						   const air_operands &ops,
+						   const air_part &part)
+{
+	using held = air_row_held<T, V, N>;
+	extern __shared__ __align__(16) unsigned char rest[];
+	air_row_team team(p, part);
+	typename held::vec *slots = (typename held::vec *)rest + team.lane;
+	uint64_t r = part.block / p.cluster, step = part.blocks / p.cluster;
+
+	if (r < p.rows)
+		held::ahead(p, team, air_row_at<T>(p, ops, r), slots);
+	for (; r < p.rows; r += step) {
+		held row(p, team, air_row_at<T>(p, ops, r), slots,
+			 r + step < p.rows ? air_row_at<T>(p, ops, r + step) :
+					     nullptr);
+
+		typename OP::stats s = OP::measure(row, p);
+
+		row.write((T *)ops.addr[0] + air_row_offset(p, r, p.y_stride),
+			  [&](uint64_t at, const air_vec<T, V> &v,
+			      air_vec<T, V> &out) {
+			air_row_finish<OP, T, V>(p, ops, s, at, v, out);
+		});
+	}
 	/* nobody leaves while others read its shared memory */
 	if (p.cluster > 1)
 		air_cluster_sync();
@@ -594,6 +673,24 @@ __device__ __forceinline__ bool air_row_aligned(const air_operands &ops)
 \
 		if (air_row_aligned(ops))                                    \
 			air_row_body<OP, T, held, V>(p, ops, part);          \
+		else                                                         \
+			air_row_variant_body<OP, T>(AIR_ROW_LOOP, p, ops,    \
+						    part);                   \
+	}
+
+/* For operators without weights: see share_ahead() in rowwise_plan.c. */
+#define AIR_ROW_AHEAD_KERNEL(name, OP, T)                                    \
+	extern "C" __global__ void __launch_bounds__(512, 1)                 \
+		name(const __grid_constant__ air_row_params p,               \
+		     const __grid_constant__ air_operands ops)               \
+	{                                                                    \
+		__shared__ float shared[AIR_SHARED_MIN / 4];                 \
+		air_part part = air_part_launched(shared);                   \
+\
+		if (air_row_aligned(ops))                                    \
+			air_row_ahead_body<OP, T, 16 / sizeof(T),            \
+					   AIR_ROW_AHEAD_HELD>(p, ops,       \
+							       part);        \
 		else                                                         \
 			air_row_variant_body<OP, T>(AIR_ROW_LOOP, p, ops,    \
 						    part);                   \

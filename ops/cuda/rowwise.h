@@ -48,8 +48,13 @@ enum air_row_variant {
 	AIR_ROW_8,
 	AIR_ROW_ELEMENTS,	/* up to 8 single elements */
 	AIR_ROW_LOOP,	/* not at all: rows are read again */
-	AIR_ROW_SHARED,	/* 8 vectors, the rest in shared memory; not resident */
+	/* not in the resident kernel: */
+	AIR_ROW_SHARED,	/* 8 vectors, the rest in shared memory */
+	AIR_ROW_AHEAD,	/* 16 vectors, the next row in shared memory */
 	AIR_ROW_VARIANTS
 };
+
+/* Vectors that a thread of AIR_ROW_AHEAD holds. */
+#define AIR_ROW_AHEAD_HELD 16
 
 #endif /* AIR_CUDA_ROWWISE_H */

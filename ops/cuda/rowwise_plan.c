@@ -25,6 +25,7 @@ static const char *const how[AIR_ROW_VARIANTS] = {
 	[AIR_ROW_ELEMENTS] = "elements",
 	[AIR_ROW_LOOP] = "loop",
 	[AIR_ROW_SHARED] = "shared",
+	[AIR_ROW_AHEAD] = "ahead",
 };
 
 static uint32_t pow2_at_least(uint64_t n)
@@ -42,8 +43,8 @@ static bool has_vectors(const struct air_row_params *p, uint32_t width)
 	if (p->x_step != 1 || p->y_step != 1 || p->length % width)
 		return false;
 	for (uint32_t i = 0; i < p->ndim; i++)
-		if (p->x_stride[i] % (int64_t)width ||
-		    p->y_stride[i] % (int64_t)width)
+		if (p->size[i] > 1 && (p->x_stride[i] % (int64_t)width ||
+				       p->y_stride[i] % (int64_t)width))
 			return false;
 	return true;
 }
@@ -117,6 +118,40 @@ static uint32_t share_shared(struct air_row_params *p, uint64_t accesses,
 	return 0;
 }
 
+/*
+ * The same rows one after the other, the next one on its way while one is
+ * worked on. Operators with weights, which would be read from the second-level
+ * cache for each row by few threads, lose more than they gain. Blocks that share
+ * a row have to lie together, for which not all multiprocessors can be had.
+ */
+static uint32_t share_ahead(struct air_row_params *p, uint64_t accesses,
+			    bool weighted, const struct air_cuda_device *dev,
+			    uint32_t *blocks)
+{
+	uint32_t cluster, most = dev->cc >= 90 ? MAX_CLUSTER : 1;
+
+	if (dev->block || weighted || accesses <= MAX_BLOCK * HELD ||
+	    p->rows * accesses * 32 <= ALONE_BYTES)
+		return 0;
+	for (cluster = 1; cluster <= most; cluster *= 2) {
+		uint64_t hold = ceil_div(accesses, cluster * MAX_BLOCK);
+		uint32_t bytes = (uint32_t)hold * MAX_BLOCK * 16;
+		uint32_t sms = cluster > 2 ? dev->sms - dev->sms / 11 :
+					     dev->sms;
+
+		if (hold > AIR_ROW_AHEAD_HELD ||
+		    bytes + SHARED_OTHER > dev->shared_optin)
+			continue;
+		if (p->rows < sms / cluster)
+			return 0;
+		p->cluster = cluster;
+		p->lanes = MAX_BLOCK;
+		*blocks = sms / cluster * cluster;
+		return bytes;
+	}
+	return 0;
+}
+
 static void set_steps(struct air_row_params *p, const struct airunner_desc *d)
 {
 	const struct airunner_tensor *w = &d->tensor[2], *b = &d->tensor[3];
@@ -141,7 +176,8 @@ air_status air_row_plan(const struct airunner_desc *d,
 	uint32_t size = air_elem_size(y->dtype), width = 16 / size;
 	struct airunner_tensor ry = *y, rx = *x;
 	const struct airunner_tensor *t[] = { &ry, &rx };
-	uint32_t hold = 0, shared = 0, block, variant = AIR_ROW_LOOP;
+	uint32_t hold = 0, shared = 0, ahead = 0, block;
+	uint32_t variant = AIR_ROW_LOOP;
 	struct air_dims dims;
 	uint64_t blocks;
 
@@ -169,9 +205,12 @@ air_status air_row_plan(const struct airunner_desc *d,
 	set_steps(p, d);
 
 	if (has_vectors(p, width)) {
-		shared = share_shared(p, p->length / width, dev);
+		shared = share_ahead(p, p->length / width,
+				     d->op != AIR_OP_softmax, dev, &ahead);
+		if (!shared)
+			shared = share_shared(p, p->length / width, dev);
 		hold = shared ? HELD : share(p, p->length / width, dev);
-		variant = shared ? AIR_ROW_SHARED :
+		variant = ahead ? AIR_ROW_AHEAD : shared ? AIR_ROW_SHARED :
 			  hold == 1 ? AIR_ROW_1 : hold == 2 ? AIR_ROW_2 :
 			  hold == 4 ? AIR_ROW_4 : AIR_ROW_8;
 	} else if (p->x_step == 1 && p->y_step == 1) {
@@ -194,6 +233,8 @@ air_status air_row_plan(const struct airunner_desc *d,
 	blocks = p->lanes <= 32 ?
 			 (p->rows + block / p->lanes - 1) / (block / p->lanes) :
 			 p->rows * p->cluster;
+	if (ahead)
+		blocks = ahead;
 	if (blocks > MAX_GRID)
 		blocks = MAX_GRID / MAX_CLUSTER * MAX_CLUSTER;
 	snprintf(plan->name[0], sizeof(plan->name[0]), "air_%s_%s_%s", name,

@@ -21,8 +21,9 @@
 #define AIR_CUDA_TILE_CUH
 
 #include <mma.h>
+#include <type_traits>
 
-#include "ops/cuda/device.cuh"
+#include "ops/cuda/activation.cuh"
 
 #define AIR_TILE_THREADS 256
 
@@ -79,6 +80,19 @@ air_fma_load(P &p, typename P::acc (*tile)[AIR_FMA_TILE + 4], uint64_t from,
 	}
 }
 
+/* A long sum is one of short ones, each of so many tiles along k. */
+#define AIR_FMA_SHORT 8
+
+__device__ __forceinline__ void air_fma_flush(float (*s)[4],
+					      air_long_sum (*sum)[4])
+{
+#pragma unroll
+	for (int i = 0; i < 16; i++) {
+		sum[i / 4][i % 4].add(s[i / 4][i % 4]);
+		s[i / 4][i % 4] = 0.0f;
+	}
+}
+
 template <class P>
 __device__ __forceinline__ void air_tile_fma(P &p, const air_part &part)
 {
@@ -94,7 +108,9 @@ __device__ __forceinline__ void air_tile_fma(P &p, const air_part &part)
 		uint64_t n0 = (t - rest * tn) * AIR_FMA_TILE;
 		uint64_t q = rest / tm;
 		uint64_t m0 = (rest - q * tm) * AIR_FMA_TILE;
+		air_long_sum sum[4][4] = {};
 		acc s[4][4] = {};
+		uint32_t tiles = 0;
 
 		p.select(q);
 		for (uint64_t k0 = 0; k0 < p.k; k0 += AIR_FMA_DEPTH) {
@@ -118,6 +134,16 @@ __device__ __forceinline__ void air_tile_fma(P &p, const air_part &part)
 							u[i], v[j], s[i][j]);
 			}
 			air_sync(part);
+			if constexpr (!std::is_same<acc, int32_t>::value) {
+				if (++tiles % AIR_FMA_SHORT == 0)
+					air_fma_flush(s, sum);
+			}
+		}
+		if constexpr (!std::is_same<acc, int32_t>::value) {
+			air_fma_flush(s, sum);
+#pragma unroll
+			for (int i = 0; i < 16; i++)
+				s[i / 4][i % 4] = sum[i / 4][i % 4].total();
 		}
 #pragma unroll
 		for (int i = 0; i < 4; i++)
@@ -305,26 +331,6 @@ __device__ __forceinline__ void air_tile_mma(P &p, const air_part &part)
 				__syncwarp();
 			}
 		air_sync(part);
-	}
-}
-
-/* ------------------------------------------------------------- activations */
-
-__device__ __forceinline__ float air_activate(uint32_t activation, float x)
-{
-	switch (activation) {
-	case AIR_ACT_RELU:
-		return air_max()(x, 0.0f);
-	case AIR_ACT_SILU:
-		return x / (1.0f + expf(-x));
-	case AIR_ACT_GELU:
-		return 0.5f * x * (1.0f + erff(x * 0.7071067812f));
-	case AIR_ACT_GELU_TANH:
-		return 0.5f * x *
-		       (1.0f + tanhf(0.7978845608f *
-				     (x + 0.044715f * x * x * x)));
-	default:
-		return x;
 	}
 }
 

@@ -304,24 +304,80 @@ air_matmul_body(uint32_t how, const air_matmul_params &p,
 	air_tile_fma(q, part);
 }
 
+/*
+ * A thread's elements of a matrix of @n columns, @step apart, as row and
+ * column: divisions of 64 bits take longer than what is done with an element.
+ */
+struct air_matmul_walk {
+	uint64_t r, c, n, rows, columns;
+
+	__device__ __forceinline__ air_matmul_walk(uint64_t first,
+						   uint64_t step, uint64_t n_)
+		: n(n_)
+	{
+		r = first / n;
+		c = first - r * n;
+		rows = step / n;
+		columns = step - rows * n;
+	}
+
+	__device__ __forceinline__ void next(void)
+	{
+		r += rows;
+		c += columns;
+		if (c >= n) {
+			c -= n;
+			r++;
+		}
+	}
+};
+
 /* y = activation(y), after the library. */
 template <class Y>
 __device__ __forceinline__ void air_matmul_activate(const air_matmul_params &p,
 						    const air_operands &ops,
 						    const air_part &part)
 {
-	uint64_t each = p.m * p.n;
+	uint64_t step = (uint64_t)part.blocks * part.threads;
+	uint64_t first = (uint64_t)part.block * part.threads + part.thread;
+	uint64_t which = 0;
 
-	for (uint64_t i = (uint64_t)part.block * part.threads + part.thread;
-	     i < each * p.batch; i += (uint64_t)part.blocks * part.threads) {
-		uint64_t which = i / each, at = i - which * each;
-		uint64_t r = at / p.n, c = at - r * p.n;
+	for (air_matmul_walk at(first, step, p.n);; at.next()) {
+		while (at.r >= p.m && which < p.batch) {
+			at.r -= p.m;
+			which++;
+		}
+		if (which >= p.batch)
+			return;
 		Y *y = (Y *)ops.addr[0] + (int64_t)which * p.y[0] +
-		       (int64_t)r * p.y_m + (int64_t)c * p.y_n;
+		       (int64_t)at.r * p.y_m + (int64_t)at.c * p.y_n;
 
 		*y = air_from_float<Y>(air_activate(p.activation,
 						    air_float(*y)));
 	}
+}
+
+/* N numbers of a row of y, of the product in @x. */
+template <class Y, int N>
+__device__ __forceinline__ void
+air_matmul_finish_some(const air_matmul_params &p, const air_operands &ops,
+		       const float *x, uint64_t r, uint64_t c)
+{
+	const Y *pc = (const Y *)ops.addr[3] + (int64_t)r * p.c_m;
+	const Y *bias = (const Y *)ops.addr[4];
+	Y *y = (Y *)ops.addr[0] + (int64_t)r * p.y_m + (int64_t)c * p.y_n;
+	air_vec<float, N> v = air_load_vec<float, N>(x + r * p.n + c);
+	air_vec<Y, N> o;
+
+#pragma unroll
+	for (int k = 0; k < N; k++) {
+		int64_t at = (int64_t)c + k;
+
+		o.v[k] = air_matmul_epilogue<float>::apply(
+			p, v.v[k], pc + at * p.c_n,
+			bias ? bias + at * p.bias_n : nullptr);
+	}
+	*(air_vec<Y, N> *)y = o;
 }
 
 /*
@@ -334,36 +390,19 @@ __device__ __forceinline__ void air_matmul_finish(const air_matmul_params &p,
 						  const air_part &part)
 {
 	const float *x = (const float *)ops.addr[AIR_WORKSPACE_ADDR];
-	const Y *c = (const Y *)ops.addr[3], *bias = (const Y *)ops.addr[4];
-	Y *y = (Y *)ops.addr[0];
-	uint64_t step = (uint64_t)part.blocks * part.threads;
 	bool vector = p.n % 4 == 0 && p.y_n == 1 && p.y_m % 4 == 0 &&
 		      ops.addr[0] % (4 * sizeof(Y)) == 0;
-	uint32_t width = vector ? 4 : 1;
+	uint64_t step = (uint64_t)part.blocks * part.threads;
+	uint64_t first = (uint64_t)part.block * part.threads + part.thread;
 
-	for (uint64_t i = (uint64_t)part.block * part.threads + part.thread;
-	     i < p.m * p.n / width; i += step) {
-		int64_t r = (int64_t)(i * width / p.n);
-		int64_t n = (int64_t)(i * width - (uint64_t)r * p.n);
-		Y *to = y + r * p.y_m + n * p.y_n;
-		auto one = [&](float v, int64_t col) {
-			return air_matmul_epilogue<float>::apply(
-				p, v, c + r * p.c_m + col * p.c_n,
-				bias ? bias + col * p.bias_n : nullptr);
-		};
-
-		if (vector) {
-			air_vec<float, 4> v = air_load_vec<float, 4>(x + i * 4);
-			air_vec<Y, 4> o;
-
-#pragma unroll
-			for (int k = 0; k < 4; k++)
-				o.v[k] = one(v.v[k], n + k);
-			air_store_vec(to, o);
-		} else {
-			*to = one(x[i], n);
-		}
-	}
+	if (vector)
+		for (air_matmul_walk at(first, step, p.n / 4); at.r < p.m;
+		     at.next())
+			air_matmul_finish_some<Y, 4>(p, ops, x, at.r, at.c * 4);
+	else
+		for (air_matmul_walk at(first, step, p.n); at.r < p.m;
+		     at.next())
+			air_matmul_finish_some<Y, 1>(p, ops, x, at.r, at.c);
 }
 
 /* Of the resident kernel: what fits into its shared memory. */

@@ -2,16 +2,14 @@
 #ifndef AIR_SILU_CUH
 #define AIR_SILU_CUH
 
+#include "ops/cuda/activation.cuh"
 #include "ops/cuda/elementwise.cuh"
 
 template <class T> struct air_silu : air_ew_unary<T> {
-	static __device__ __forceinline__ float number(
-		const air_ew_params &p, float x, float)
+	static __device__ __forceinline__ float number(const air_ew_params &,
+						       float x, float)
 	{
-		/* 16-bit types reach memory speed only without division */
-		if constexpr (sizeof(T) == 2)
-			return x * air_sigmoid_short(x);
-		return x / (1.0f + expf(-x));
+		return air_silu_as<T>(x);
 	}
 };
 

@@ -9,8 +9,9 @@
  * @approximate is AIR_GELU_ERF: x/2 * (1 + erf(x / sqrt(2))); or AIR_GELU_TANH:
  * x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))).
  *
- * NaN stays NaN; +Inf stays; -Inf gives NaN (-Inf * 0), as in PyTorch. In place
- * is allowed. No workspace.
+ * NaN stays NaN; +Inf stays; -Inf gives NaN (-Inf * 0), as in PyTorch. Results
+ * keep their digits down to 1e-36, where they may become 0. In place is allowed.
+ * No workspace.
  *
  * Attributes in the descriptor: [0] approximate.
  *

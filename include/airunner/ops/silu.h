@@ -7,8 +7,9 @@
  *	x	shape and dtype of y
  *
  * NaN stays NaN; +Inf stays; -Inf gives NaN (-Inf / Inf), as in PyTorch, while
- * finite negative numbers, however large, go to -0. In place is allowed. No
- * workspace. No attributes.
+ * finite negative numbers, however large, go to -0: results keep their digits
+ * down to 1e-36, where they may become 0. In place is allowed. No workspace. No
+ * attributes.
  *
  * What the functions do is the same for every operator: airunner/ops.h.
  */
