@@ -29,7 +29,7 @@
 struct air_exec;
 struct air_wchannel;
 
-#define AIR_EXECUTOR_ABI 1
+#define AIR_EXECUTOR_ABI 2
 #define AIR_EXECUTORS 4		/* length of arrays by enum airunner_executor */
 
 /**
@@ -237,6 +237,9 @@ struct air_ring_return {
  * @ring_returned: see ring_attach. Only from within poll() or close()
  * @now: CLOCK_MONOTONIC, ns. Any thread
  * @log: an event of the executor's life; never one per operator. Any thread
+ * @process_spent: this process cannot have the device any more, whatever it
+ *	does: work for it ends with AIR_DEVICE_LOST. A daemon ends, so as to be
+ *	started again. Any thread
  *
  * A plug-in (libairunner-cuda.so) exports a function "air_executors" of type
  * air_executors_fn: it returns a NULL-terminated list in order of preference.
@@ -251,6 +254,7 @@ struct air_worker_services {
 	uint64_t (*now)(void);
 	void (*log)(const char *fmt, ...)
 		__attribute__((format(printf, 1, 2)));
+	void (*process_spent)(void);
 };
 
 typedef const struct air_executor_ops *const *(*air_executors_fn)(

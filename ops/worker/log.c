@@ -42,6 +42,21 @@ log_service(const char *fmt, ...)
 	va_end(ap);
 }
 
+static void (*spent)(void);
+
+void air_worker_set_spent(void (*fn)(void))
+{
+	air_store(&spent, fn, RELEASE);
+}
+
+static void spent_service(void)
+{
+	void (*fn)(void) = air_load(&spent, ACQUIRE);
+
+	if (fn)
+		fn();
+}
+
 static uint64_t now_service(void)
 {
 	return air_now();
@@ -52,6 +67,7 @@ const struct air_worker_services air_services = {
 	.ring_returned = air_wchannel_returned,
 	.now = now_service,
 	.log = log_service,
+	.process_spent = spent_service,
 };
 
 const char *air_wchannel_label(const struct air_wchannel *ch)

@@ -339,4 +339,11 @@ enum air_log_level {
 void air_worker_set_log(void (*fn)(enum air_log_level level,
 				   const char *text));
 
+/*
+ * What to do when a device is lost to this process for good and a new process
+ * could have it (process_spent in executor.h). NULL (the default): nothing. @fn
+ * may be called from any thread.
+ */
+void air_worker_set_spent(void (*fn)(void));
+
 #endif /* AIR_WORKER_H */

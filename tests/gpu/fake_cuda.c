@@ -15,10 +15,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define EXPORT __attribute__((visibility("default")))
 #define MAX_RANGES 64
 #define MAX_PENDING 4096
+#define MAX_PINNED 64
 
 static struct fake_cuda fake = { .regs = 32 };
 
@@ -26,6 +28,12 @@ static struct {
 	char *base;
 	size_t size;
 } range[MAX_RANGES];
+
+/* Pinned memory is gone with its context: who reads it then is found out. */
+static struct {
+	void *base;
+	size_t size;
+} pinned[MAX_PINNED];
 
 /* Writes that a held stream has not made yet. */
 static struct {
@@ -150,6 +158,8 @@ EXPORT CUresult cuDeviceTotalMem(size_t *bytes, CUdevice dev)
 
 EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice dev)
 {
+	if (fake.spent && fake.fault)
+		return healthy();
 	*ctx = (CUcontext)(uintptr_t)(0x1000 + fake.resets);
 	fake.retained++;
 	return CUDA_SUCCESS;
@@ -164,7 +174,12 @@ EXPORT CUresult cuDevicePrimaryCtxRelease(CUdevice dev)
 EXPORT CUresult cuDevicePrimaryCtxReset(CUdevice dev)
 {
 	fake.resets++;
-	fake.fault = 0;
+	if (!fake.spent)
+		fake.fault = 0;
+	for (int i = 0; i < MAX_PINNED; i++)
+		if (pinned[i].base)
+			mprotect(pinned[i].base, pinned[i].size, PROT_NONE);
+	memset(pinned, 0, sizeof(pinned));
 	n_pending = 0;
 	memset(range, 0, sizeof(range));
 	fake.registered = 0;
@@ -230,6 +245,11 @@ EXPORT CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy,
 	fake.launches++;
 	if (!gx || !bx || gx > 0x7fffffff || bx * by * bz > 1024)
 		return CUDA_ERROR_INVALID_VALUE;
+	/* what launch.c calls a kernel that reaches outside its memory */
+	if (!strcmp((const char *)f, "stray")) {
+		fake.fault = CUDA_ERROR_ILLEGAL_ADDRESS;
+		return CUDA_SUCCESS;
+	}
 	return healthy();
 }
 
@@ -272,14 +292,30 @@ EXPORT CUresult cuMemGetInfo(size_t *avail, size_t *total)
 
 EXPORT CUresult cuMemAllocHost(void **p, size_t size)
 {
-	*p = calloc(1, size);
-	return healthy();
+	for (int i = 0; i < MAX_PINNED; i++) {
+		if (pinned[i].base)
+			continue;
+		*p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (*p == MAP_FAILED)
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		pinned[i].base = *p;
+		pinned[i].size = size;
+		return healthy();
+	}
+	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 EXPORT CUresult cuMemFreeHost(void *p)
 {
-	free(p);
-	return healthy();
+	for (int i = 0; i < MAX_PINNED; i++) {
+		if (pinned[i].base != p)
+			continue;
+		munmap(p, pinned[i].size);
+		pinned[i].base = NULL;
+		return healthy();
+	}
+	return CUDA_ERROR_INVALID_VALUE;
 }
 
 EXPORT CUresult cuMemHostRegister(void *p, size_t size, unsigned int flags)

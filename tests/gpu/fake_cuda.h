@@ -7,6 +7,7 @@
  * @fault: a CUresult that every call gives from now on; a reset clears it
  * @hold: streams do not come through
  * @limit: allocations above it fail; 0 for none
+ * @spent: after a fault there is no other context for this process
  * @regs: what functions' attributes say
  * @names: FILE * that gets the name of every function asked for; may be NULL
  * @launches, @writes, ...: counts
@@ -14,6 +15,7 @@
 struct fake_cuda {
 	int fault;
 	int hold;
+	int spent;
 	unsigned long limit;
 	int regs;
 	void *names;

@@ -54,10 +54,18 @@ static void say(const char *fmt, ...)
 {
 }
 
+static unsigned int spent;
+
+static void process_spent(void)
+{
+	spent++;
+}
+
 static const struct air_worker_services services = {
 	.work_done = work_done,
 	.now = now,
 	.log = say,
+	.process_spent = process_spent,
 };
 
 static struct air_plan plan;
@@ -257,6 +265,59 @@ static void test_offender(void **state)
 	ops->module_unload(ex, module);
 }
 
+/* Drivers that give a process no other context after a fault. */
+static void test_spent(void **state)
+{
+	struct air_wbuffer device = { .size = 4096, .memory = AIR_DEVICE };
+	struct air_wbuffer host = { .size = 4096, .memory = AIR_HOST };
+	struct airunner_function_record record = { .name = "kernel" };
+	char image[64] = "not looked at";
+	struct air_error e = { "" };
+	uint64_t workspace = 0;
+	void *module, *priv;
+	struct air_work w[3];
+
+	host.host = aligned_alloc(4096, 4096);
+	assert_int_equal(ops->module_load(ex, image, sizeof(image), &module,
+					  &e), 0);
+	run(&w[0], 0);
+	ops->flush(ex);
+	poll_for(1);
+	spent = 0;
+	fake->spent = 1;
+	fake->hold = 1;
+	run(&w[1], 0);
+	run(&w[2], AIRUNNER_SQE_UNORDERED);
+	ops->flush(ex);
+	fake->fault = ILLEGAL_ADDRESS;
+	poll_for(3);
+	assert_int_equal(ended[1].status, AIR_DEVICE_LOST);
+	assert_int_equal(ended[2].status, AIR_DEVICE_LOST);
+	assert_int_equal(spent, 1);
+
+	/* from then on all is answered at once, and the worker may sleep */
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(run(&w[i], 0), AIR_DEVICE_LOST);
+		ops->flush(ex);
+		assert_int_equal(ops->poll(ex), 0);
+		assert_true(ops->wait_fd(ex) >= 0);
+	}
+	assert_int_equal(ops->outstanding(ex), 0);
+	assert_int_equal(spent, 1);
+	assert_int_equal(ops->plan(ex, &plan, &priv, &workspace, &e),
+			 AIR_DEVICE_LOST);
+	assert_int_equal(ops->module_load(ex, image, sizeof(image), &priv, &e),
+			 AIR_DEVICE_LOST);
+	assert_int_equal(ops->function_get(ex, module, &record, &priv, &e),
+			 AIR_DEVICE_LOST);
+	assert_int_equal(ops->buffer_alloc(ex, &device), AIR_DEVICE_LOST);
+	/* the CPU may go on with it */
+	assert_int_equal(ops->buffer_map(ex, &host), 0);
+	ops->buffer_unmap(ex, &host);
+	ops->module_unload(ex, module);
+	free(host.host);
+}
+
 static void test_device_memory(void **state)
 {
 	struct air_wbuffer a = { .size = 10000, .memory = AIR_DEVICE };
@@ -334,6 +395,7 @@ int main(int argc, char **argv)
 		TEST(test_lost),
 		TEST(test_fault_found_when_launching),
 		TEST(test_offender),
+		TEST(test_spent),
 		TEST(test_device_memory),
 		TEST(test_registrations),
 	};

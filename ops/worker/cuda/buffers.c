@@ -52,6 +52,9 @@ air_status air_cuda_buffer_map(struct air_cuda *c, struct air_wbuffer *buf,
 	uint64_t addr = 0;
 	air_status st;
 
+	/* nothing will run on it; other executors may have the buffer */
+	if (c->dead)
+		return AIR_OK;
 	if (m) {
 		m->users++;
 		return AIR_OK;
@@ -101,6 +104,10 @@ air_status air_cuda_buffer_alloc(struct air_cuda *c, struct air_wbuffer *buf)
 
 	if (!m)
 		return AIR_NO_MEMORY;
+	if (c->dead) {
+		free(m);
+		return AIR_DEVICE_LOST;
+	}
 	st = air_devmem_alloc(c, buf->size, &addr, &e);
 	if (st) {
 		c->services->log("%s", e.text);

@@ -130,10 +130,8 @@ air_status air_cuda_get(const struct air_worker_services *services,
 	return AIR_OK;
 }
 
-void air_cuda_put(struct air_cuda *c)
+static void leave(struct air_cuda *c)
 {
-	if (--c->users)
-		return;
 	air_lt_close(c);
 	air_hostmem_trim(c);
 	air_devmem_trim(c);
@@ -143,6 +141,16 @@ void air_cuda_put(struct air_cuda *c)
 			cu.ModuleUnload(c->module[i]);
 	cu.CtxSetCurrent(NULL);
 	cu.DevicePrimaryCtxRelease(c->dev);
+}
+
+void air_cuda_put(struct air_cuda *c)
+{
+	if (--c->users)
+		return;
+	if (c->dead)
+		air_hostmem_lost(c);
+	else
+		leave(c);
 	while (c->functions) {
 		struct air_cuda_function *f = c->functions;
 
@@ -180,7 +188,8 @@ void air_cuda_quiet_end(struct air_cuda *c)
 {
 	if (c->quiet == 1 && !c->lost)
 		air_hostmem_trim(c);
-	if (--c->quiet || c->lost)
+	/* also when the context was lost meanwhile: they were told to begin */
+	if (--c->quiet)
 		return;
 	for (uint32_t i = 0; i < c->n_clients; i++)
 		if (c->client[i].quiet_end)
@@ -225,10 +234,30 @@ bool air_cuda_is_fatal(struct air_cuda *c, CUresult r)
 	}
 }
 
+/* Somebody else in this process keeps the context that is lost. */
+static void reset(struct air_cuda *c)
+{
+	pthread_mutex_lock(&reset_lock);
+	if (c->epoch == reset_epoch) {
+		cu.DevicePrimaryCtxReset(c->dev);
+		reset_epoch++;
+	}
+	c->epoch = reset_epoch;
+	pthread_mutex_unlock(&reset_lock);
+}
+
+/*
+ * Whether a process gets another context after a kernel's fault is the driver's
+ * choice; some do not, and say so by the same error again.
+ */
 air_status air_cuda_restore(struct air_cuda *c, struct air_error *e)
 {
 	air_status st;
 
+	if (c->dead)
+		return air_fail(e, AIR_DEVICE_LOST,
+				"cuda: %s is lost to this process",
+				c->device_name);
 	for (uint32_t i = 0; i < c->n_clients; i++)
 		if (c->client[i].lost)
 			c->client[i].lost(c->client[i].arg);
@@ -237,18 +266,20 @@ air_status air_cuda_restore(struct air_cuda *c, struct air_error *e)
 	air_devmem_lost(c);
 	memset(c->module, 0, sizeof(c->module));
 
-	pthread_mutex_lock(&reset_lock);
-	if (c->epoch == reset_epoch) {
-		cu.DevicePrimaryCtxReset(c->dev);
-		reset_epoch++;
-	}
-	c->epoch = reset_epoch;
-	pthread_mutex_unlock(&reset_lock);
+	/* handles of the old context are used no more, come what may */
+	c->generation++;
+	cu.CtxSetCurrent(NULL);
 	cu.DevicePrimaryCtxRelease(c->dev);
-
 	st = enter(c, e);
-	if (st)
+	if (st) {
+		reset(c);
+		st = enter(c, e);
+	}
+	if (st) {
+		c->dead = true;
+		c->services->process_spent();
 		return st;
+	}
 	c->lost = CUDA_SUCCESS;
 	st = air_hostmem_restore(c);
 	if (st)

@@ -71,6 +71,7 @@ struct air_cuda {
 	uint32_t generation;
 	uint32_t epoch;
 	CUresult lost;
+	bool dead;		/* and there is no other for this process */
 	struct air_cuda_client client[AIR_CUDA_CLIENTS];
 	uint32_t n_clients;
 	uint32_t quiet;

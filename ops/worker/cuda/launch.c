@@ -263,6 +263,10 @@ static air_status launch_plan(struct air_exec *ex, const struct air_plan *plan,
 		return air_fail(why, AIR_UNSUPPORTED,
 				"cuda-launch: no kernels for %s",
 				plan->op->name);
+	if (ex->cuda->dead)
+		return air_fail(why, AIR_DEVICE_LOST,
+				"cuda-launch: %s is lost to this process",
+				ex->cuda->device_name);
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return air_fail(why, AIR_NO_MEMORY,
@@ -464,6 +468,12 @@ static air_status launch_run(struct air_exec *ex, struct air_work *work)
 	CUresult r = CUDA_SUCCESS;
 	air_status st;
 
+	/* no other context, or not yet: streams of the last one are gone */
+	if (ex->cuda->dead ||
+	    (ex->cuda->lost && ch->generation != ex->cuda->generation)) {
+		st = AIR_DEVICE_LOST;
+		goto now;
+	}
 	/* answered, as all outstanding work, by the next poll() */
 	if (ex->cuda->lost)
 		goto out;
@@ -580,7 +590,7 @@ static unsigned int report_lost(struct air_exec *ex)
 	unsigned int n;
 
 	/* both executors of the GPU are told, each reports its own */
-	if (ex->cuda->lost && air_cuda_restore(ex->cuda, &e))
+	if (ex->cuda->lost && !ex->cuda->dead && air_cuda_restore(ex->cuda, &e))
 		ex->services->log("cuda-launch: %s", e.text);
 	finished = ex->finished;
 	lost = ex->lost;
@@ -689,8 +699,9 @@ static int launch_wait_fd(struct air_exec *ex)
 		else
 			air_cuda_is_fatal(ex->cuda, r);
 	}
-	if (ex->cuda->lost || (ex->active && timerfd_settime(ex->timer_fd, 0,
-							     &when, NULL)))
+	if (ex->cuda->lost && !ex->cuda->dead)
+		return -1;
+	if (ex->active && timerfd_settime(ex->timer_fd, 0, &when, NULL))
 		return -1;
 	ex->armed = true;
 	return ex->wait_fd;

@@ -50,6 +50,10 @@ air_status air_module_load(struct air_cuda *c, const void *image,
 	air_status st;
 	CUresult r;
 
+	if (c->dead)
+		return air_fail(e, AIR_DEVICE_LOST,
+				"module: %s is lost to this process",
+				c->device_name);
 	if (size < 16)
 		return air_fail(e, AIR_BAD_ARGUMENT,
 				"module: %llu bytes are no cubin, PTX or fatbin",
@@ -157,6 +161,10 @@ air_status air_module_function(struct air_cuda *c, struct air_module *m,
 	if (!memchr(record->name, '\0', sizeof(record->name)))
 		return air_fail(e, AIR_BAD_ARGUMENT,
 				"function: the name has no end");
+	if (c->dead)
+		return air_fail(e, AIR_DEVICE_LOST,
+				"function %.100s: %s is lost to this process",
+				record->name, c->device_name);
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return air_fail(e, AIR_NO_MEMORY, "function: out of memory");

@@ -172,6 +172,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static struct air_worker *signalled;
 static unsigned int last_call;
+static bool spent;
 
 /*
  * An operator that does not come to an end on the CPU has the worker's thread
@@ -196,6 +197,15 @@ static void on_signal(int sig)
 	errno = saved;
 }
 
+/* What is outstanding is answered; whoever started this starts another. */
+static void on_spent(void)
+{
+	air_log(AIR_LOG_ERROR,
+		"a device is lost to this process: ending, to be started again");
+	air_store(&spent, true, RELEASE);
+	air_worker_stop_async(signalled);
+}
+
 static void catch_signals(struct air_worker *w, uint64_t drain_ns)
 {
 	struct sigaction stop = { .sa_handler = on_signal };
@@ -207,6 +217,7 @@ static void catch_signals(struct air_worker *w, uint64_t drain_ns)
 	sigaction(SIGTERM, &stop, NULL);
 	sigaction(SIGINT, &stop, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	air_worker_set_spent(on_spent);
 }
 
 /*
@@ -265,6 +276,10 @@ static int serve(const struct arguments *a)
 	catch_signals(w, a->worker.drain_ns);
 	if (air_worker_run(w, &e))
 		goto out;
+	if (air_load(&spent, ACQUIRE)) {
+		air_fail(&e, AIR_DEVICE_LOST, "ended, to be started again");
+		goto out;
+	}
 	air_log(AIR_LOG_INFO, "done");
 	ret = EXIT_SUCCESS;
 out:
