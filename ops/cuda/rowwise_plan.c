@@ -121,8 +121,9 @@ static uint32_t share_shared(struct air_row_params *p, uint64_t accesses,
 /*
  * The same rows one after the other, the next one on its way while one is
  * worked on. Operators with weights, which would be read from the second-level
- * cache for each row by few threads, lose more than they gain. Blocks that share
- * a row have to lie together, for which not all multiprocessors can be had.
+ * cache for each row by few threads, lose more than they gain. Blocks that
+ * share a row have to lie together, for which not all multiprocessors can be
+ * had.
  */
 static uint32_t share_ahead(struct air_row_params *p, uint64_t accesses,
 			    bool weighted, const struct air_cuda_device *dev,
