@@ -23,8 +23,8 @@ $(B)/tests/gpu/measure: $(B)/tests/gpu/peer_lt.o
 USER_IMAGES := $(addprefix $(B)/tests/gpu/user.,cubin ptx fatbin)
 
 .PHONY: gpu-launch
-gpu-launch: $(B)/tests/gpu/launch $(USER_IMAGES) $(B)/docs/examples/launch \
-		$(B)/docs/examples/saxpy.cubin
+gpu-launch: $(B)/tests/gpu/launch $(USER_IMAGES) $(B)/airunnerd \
+		$(B)/docs/examples/launch $(B)/docs/examples/saxpy.cubin
 
 $(B)/tests/gpu/launch: $(B)/tests/gpu/launch.o $(B)/libairunner.a
 	$(CC) $(LDFLAGS) $^ -lcmocka $(AIR_LIBS) $(LDLIBS) -o $@

@@ -53,6 +53,9 @@ for s in $STEPS; do
 				CUDA_ARCHS="$ARCHS"
 		AIRUNNER_PLUGIN_DIR=$B step launch 190 \
 			"$B/tests/gpu/launch" "$B/tests/gpu"
+		AIRUNNER_PLUGIN_DIR=$B step launch-daemon 190 \
+			tests/gpu/served.sh "$B/airunnerd" \
+			"$B/tests/gpu/launch" "$B/tests/gpu"
 		AIRUNNER_PLUGIN_DIR=$B step launch-example 60 \
 			"$B/docs/examples/launch" \
 			"$B/docs/examples/saxpy.cubin"

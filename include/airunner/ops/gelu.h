@@ -10,8 +10,8 @@
  * x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))).
  *
  * NaN stays NaN; +Inf stays; -Inf gives NaN (-Inf * 0), as in PyTorch. Results
- * keep their digits down to 1e-36, where they may become 0. In place is allowed.
- * No workspace.
+ * keep their digits down to 1e-36, where they may become 0. In place is
+ * allowed. No workspace.
  *
  * Attributes in the descriptor: [0] approximate.
  *
