@@ -16,10 +16,10 @@
  *
  * A kernel that reaches outside its memory breaks the device's context: the
  * launch ends with AIR_DEVICE_FAULT, others that were outstanding with
- * AIR_DEVICE_LOST, and later ones run on a fresh context. Where the driver gives
- * a process no other one, airunnerd ends and the one that is started in its
- * place runs them; in "inproc:" the device is lost to the process, and all work
- * for it ends with AIR_DEVICE_LOST.
+ * AIR_DEVICE_LOST, and later ones run on a fresh context. Where the driver
+ * gives a process no other one, airunnerd ends and the one that is started in
+ * its place runs them; in "inproc:" the device is lost to the process, and all
+ * work for it ends with AIR_DEVICE_LOST.
  *
  * Thread-safety is that of the channel. After a restart of the worker modules
  * are loaded again by themselves, as descriptors are made again.
