@@ -68,8 +68,6 @@ static __attribute__((noinline)) void put_rare(struct air_channel *ch,
 
 	if (call->flags & AIR_CALL_DETACHED)
 		slot_flags |= AIR_SLOT_DETACHED;
-	if (call->flags & AIR_CALL_UNORDERED)
-		raise_mark(&ch->unordered_end, index + 1);
 	if (slot_flags & AIR_SLOT_DETACHED)
 		air_channel_detach(ch, index);
 	memcpy(word, call->word, sizeof(word));
@@ -85,7 +83,8 @@ static __attribute__((noinline)) void put_rare(struct air_channel *ch,
 static inline void put(struct air_channel *ch, const struct air_call *call,
 		       uint32_t slot_flags, uint64_t index)
 {
-	if (unlikely(call->flags | (slot_flags & AIR_SLOT_DETACHED) |
+	if (unlikely((call->flags & ~AIR_CALL_UNORDERED) |
+		     (slot_flags & AIR_SLOT_DETACHED) |
 		     air_load(&ch->n_freed, RELAXED)))
 		put_rare(ch, call, slot_flags, index);
 	else
@@ -101,6 +100,16 @@ static void wake(struct air_channel *ch)
 static inline void fill(struct air_channel *ch, const struct air_call *calls,
 			uint32_t n, uint32_t slot_flags, uint64_t first)
 {
+	uint32_t flags = 0;
+
+	/*
+	 * Once for all of them: an exchange waits for the slots that are still
+	 * on their way to memory.
+	 */
+	for (uint32_t i = 0; i < n; i++)
+		flags |= calls[i].flags;
+	if (flags & AIR_CALL_UNORDERED)
+		raise_mark(&ch->unordered_end, first + n);
 	for (uint32_t i = 0; i < n; i++)
 		put(ch, &calls[i], slot_flags, first + i);
 	if (unlikely(air_ring_must_wake(&ch->ring, ch->asym)))
