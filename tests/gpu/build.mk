@@ -59,13 +59,22 @@ $(B)/tests/gpu/emulate_resident: tests/gpu/emulate_resident.cpp \
 $(B)/tests/gpu/host_test: $(B)/tests/gpu/host_test.o
 	$(CC) $(LDFLAGS) $^ -lcmocka $(LDLIBS) -o $@
 
+$(B)/tests/gpu/afresh: $(B)/tests/gpu/afresh.o $(B)/libairunner.a
+	$(CC) $(LDFLAGS) $^ $(AIR_LIBS) $(LDLIBS) -o $@
+
 # What needs nvcc's headers and no GPU: the kernel's logic, the host's side.
 .PHONY: check-cuda-host
+check-cuda-host: export AIRUNNER_LIBCUDA = \
+	$(abspath $(B)/tests/gpu/libfake-cuda.so)
+check-cuda-host: export AIRUNNER_PLUGIN_DIR = $(abspath $(B))
 check-cuda-host: $(B)/tests/gpu/emulate_resident $(B)/tests/gpu/host_test \
+		$(B)/tests/gpu/afresh $(B)/airunnerd \
 		$(B)/tests/gpu/libfake-cuda.so $(B)/libairunner-cuda.so
 	timeout 120 $(B)/tests/gpu/emulate_resident
-	AIRUNNER_LIBCUDA=$(abspath $(B)/tests/gpu/libfake-cuda.so) \
-		timeout 120 $(B)/tests/gpu/host_test $(B)/libairunner-cuda.so
+	timeout 120 $(B)/tests/gpu/host_test $(B)/libairunner-cuda.so
+	timeout 120 $(B)/tests/gpu/afresh inproc:
+	FAKE_CUDA_SPENT=1 timeout 120 tests/gpu/served.sh $(B)/airunnerd \
+		$(B)/tests/gpu/afresh
 
 $(B)/tests/gpu/libfake-cuda.so: $(B)/tests/gpu/fake_cuda.o
 	$(CC) -shared $(LDFLAGS) $^ $(LDLIBS) -o $@
