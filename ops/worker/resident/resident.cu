@@ -538,7 +538,7 @@ __device__ void fetch_loop(const world &g, const service sv)
 	uint64_t mask = (1ull << order) - 1;
 	uint64_t active = gpu_ticks();
 	uint32_t n = 0, polls = 0, streak = 0, reason = 0, want = FEW;
-	bool fresh = false, idle = false, alone = false, clean = false;
+	bool fresh = false, idle = false, alone = false;
 
 #define READ(j)                                                                \
 	load_sys(sq +                                                          \
@@ -625,7 +625,7 @@ __device__ void fetch_loop(const world &g, const service sv)
 				here = same_slots(mine, airunner_lap(i, order),
 						  n);
 				if (here) {
-					if (j == 0 && !clean)
+					if (j == 0)
 						renew_cache(&self.served);
 					__syncwarp();
 					if (slot < here && w == 0)
@@ -690,7 +690,7 @@ __device__ void fetch_loop(const world &g, const service sv)
 					self.cache.used[s.id % CACHED_PLANS] =
 						n + 4;
 			}
-			if (j == 0 && here && !clean)
+			if (j == 0 && here)
 				renew_cache(&self.served);
 			__syncwarp();
 			if (quick && here &&
@@ -716,14 +716,10 @@ __device__ void fetch_loop(const world &g, const service sv)
 			got += here;
 			n += here;
 		}
-		if (got)
-			clean = false;
 		/*
 		 * A release waits for what this multiprocessor reads over the
 		 * bus meanwhile. Whoever waits for the answer sends nothing
-		 * before it: let it go first, unless it takes long. And as
-		 * nothing runs then, the cache can be emptied before the next
-		 * submissions are fetched, instead of in their way.
+		 * before it: let it go first, unless it takes long.
 		 */
 		if (got && got != want) {
 			uint64_t since = gpu_ticks();
@@ -731,9 +727,6 @@ __device__ void fetch_loop(const world &g, const service sv)
 			while (self.published != n &&
 			       gpu_ticks() - since < PAUSE_TICKS)
 				spin();
-			clean = __all_sync(~0u, self.published == n);
-			if (clean)
-				renew_cache(&self.served);
 		}
 		want = got == want ? BATCH : FEW;
 		alone = sv.run && !got;
