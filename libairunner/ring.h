@@ -182,29 +182,6 @@ static inline uint64_t air_ring_slot(const struct air_ring *r, uint64_t index)
 /* ------------------------------------------------------------- producer */
 
 /*
- * The next but seven: near enough to be used before it is lost again, and far
- * enough from what the consumer is looking at.
- */
-#define AIR_SLOTS_AHEAD 8
-
-/*
- * Have the line of a slot that will be written soon, for writing. The consumer
- * has read it in the lap before, which to a store is a cache miss; and a locked
- * operation, such as the next reservation's, waits for stores.
- */
-static inline void air_ring_expect(struct air_ring *r, uint64_t index)
-{
-	uint64_t *slot = r->sq + air_ring_slot(r, index) * AIRUNNER_SQE_WORDS;
-
-#ifdef __x86_64__
-	/* Not what __builtin_prefetch() is on the least of them. */
-	__asm__ volatile("prefetchw %0" : : "m"(*slot));
-#else
-	__builtin_prefetch(slot, 1);
-#endif
-}
-
-/*
  * Move cq_head over every collected completion at its front. @collected has
  * a byte for each slot: the lap of the index last collected there. Two
  * waiters that collect neighbours at the same moment may both miss the

@@ -56,7 +56,6 @@ place(struct air_channel *ch, const struct air_call *call, uint32_t slot_flags,
 			  (uint64_t)air_load(&ch->epoch, RELAXED) << 32,
 		  RELAXED);
 	air_ring_publish_words(&ch->ring, index, head, word);
-	air_ring_expect(&ch->ring, index + AIR_SLOTS_AHEAD);
 }
 
 static __attribute__((noinline)) void put_rare(struct air_channel *ch,
