@@ -50,7 +50,7 @@ template <> struct air_body<AIR_OP_reduce_sum> {
 	{                                                                      \
 		const air_part part = { block, blocks, threadIdx.x,            \
 					AIR_RES_WORKERS, shared };             \
-                                                                               \
+\
 		air_body<AIR_OP_##name>::run(plan->variant, plan->params,      \
 					     *ops, part);                      \
 	}                                                                      \

@@ -14,7 +14,7 @@
 		const air_operands mine = *ops;                                \
 		const air_part part = { block, blocks, threadIdx.x,            \
 					AIR_RES_WORKERS, shared };             \
-                                                                               \
+\
 		if (air_special((const air_body<AIR_OP_##name> *)nullptr,      \
 				plan->variant, plan->params, mine, part))      \
 			return;                                                \
