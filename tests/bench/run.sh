@@ -22,7 +22,7 @@ git diff --quiet HEAD -- libairunner ops include tests/bench 2>/dev/null ||
 export BENCH_COMMIT OPENBLAS_NUM_THREADS=1
 
 read -r load _ </proc/loadavg
-awk -v load="$load" 'BEGIN { exit !(load > 0.5) }' &&
+awk -v busy="$load" 'BEGIN { exit !(busy > 0.5) }' &&
 	echo "WARNING: the machine is busy (load $load): figures will be worse" \
 	     "than they are, and not the same for everybody"
 
