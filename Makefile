@@ -51,11 +51,13 @@ airunner
   make deps         install what building, testing and guests need (apt)
 
   make demo         the whole path in a guest: module, worker, k3_test, operators
-  make check        every test; ends with "N passed, N failed"
-  make check T='unit* k3*'  only the suites of tests/suites.list that match
+  make check        the tests; ends with "N passed, N failed"
+  make check T='unit* kernel*'  only the suites of tests/suites.list that match
   make check-kernels  the guest tests on 6.1, 6.12 and the debug kernel
   make check-deep   the long ones: fuzzing, kill loops
+  make cuda         the plug-in with the CUDA executors (needs nvcc)
   make bench        measurements (needs qemu/deps.sh bench)
+  make bench-gpu    the same on a machine with an NVIDIA GPU
   make lint         format, sparse, checkpatch, coccinelle, padding, licences
 
   make module       build/kmod/KERNEL/airunner.ko, KERNEL=6.1|6.12|debug

@@ -204,7 +204,8 @@ AIR_API air_status air_backend_caps(air_device *dev, air_executor executor,
  * @order: log2 of the ring entries, 1..16; 0 for the default (10: 1024)
  * @arena: bytes for descriptors in transit; 0 for the default (64 KiB).
  *	At least 1 KiB
- * @priority: enum airunner_priority + 1; 0 for normal (module only)
+ * @priority: 1 real time, 2 high, 3 normal, 4 idle (enum airunner_priority of
+ *	<airunner/uapi.h>, plus one); 0 for normal (module only)
  * @weight: share within the class; 0 for the default, more than that (100)
  *	needs CAP_SYS_NICE (module only)
  * @executor: what executors its descriptors use unless they say otherwise
@@ -269,7 +270,8 @@ struct air_completion {
  * @word: payloads (include/uapi/airunner.h); filled in by air_prepare_*()
  * @user_data: handed back with the completion
  * @flags: AIR_CALL_*
- * @timeout_ms: give up with AIR_TIMEOUT if not started by then; 0 for never
+ * @timeout_ms: give up with AIR_TIMEOUT if not started so long after the worker
+ *	took it (time in the ring before that does not count); 0 for never
  *
  * Plain data, owned by the caller; may be submitted any number of times.
  */

@@ -60,6 +60,8 @@ check "and runs" "$root/quickstart"
 check "it builds against the static library" build_static
 check "and runs" "$root/static"
 check "airunner selftest" "$prefix/bin/airunner" selftest
+check "airunner --version" "$prefix/bin/airunner" --version
+check "airunnerd --version" "$prefix/sbin/airunnerd" --version
 check "the library exports air_ names only" only_ours
 check "make uninstall" make_target uninstall
 check "nothing is left" test -z "$(find "$root/dest" -type f -o -type l)"

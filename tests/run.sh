@@ -6,7 +6,7 @@
 #	tests/run.sh [-v] SET [NAME-PATTERN...]
 #
 #	tests/run.sh check
-#	tests/run.sh check 'unit*' k3-6.1
+#	tests/run.sh check 'unit*' kernel-6.1
 #
 # Prints a line a suite and what failed, and ends with `N passed, N failed[, N
 # skipped]`. Exit status 0 if nothing failed and something passed. Each suite's

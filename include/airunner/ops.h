@@ -6,7 +6,9 @@
  * air_create_<op>_descriptor(ch, &d, tensors..., attributes...)
  *	Checks everything about the operator once, for tensors of these shapes,
  *	strides and dtypes (outputs first), and gives it to the channel's
- *	worker. The tensor descriptions are copied. Waits for the worker.
+ *	worker. The tensor descriptions are copied. Waits for the worker:
+ *	AIR_NO_WORKER when there has been none for five seconds, AIR_NO_DEVICE
+ *	when it has not the executor that was asked for.
  *	AIR_BAD_DTYPE, AIR_BAD_SHAPE, AIR_BAD_STRIDES, AIR_BAD_ATTRIBUTE,
  *	AIR_UNSUPPORTED, AIR_NO_MEMORY; air_last_error() says which operand.
  * air_get_<op>_workspace_size(d, &bytes)
@@ -25,7 +27,7 @@
  *
  * A descriptor belongs to its channel, is immutable and may be used by several
  * threads at once. Workspace is AIR_NO_REF where none is needed; where it is,
- *it begins at a multiple of 64 bytes and overlaps no operand.
+ * it begins at a multiple of 64 bytes and overlaps no operand.
  *
  * What holds for every operator unless its header says otherwise:
  *  - Operands are given outputs first. Inputs may have any strides, 0 and

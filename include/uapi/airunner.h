@@ -111,7 +111,7 @@ AIRUNNER_FN __u64 airunner_payload(__u64 word)
  *	BUILD_CHANNEL.
  * @sq_flags: AIRUNNER_SQ_*, written by the worker, and by the module once the
  *	worker is gone; read by producers after publishing.
- * @sq_bell: counts doorbells where a futex is the doorbell (inproc).
+ * @sq_bell: for a futex as the doorbell; the library's transports use none.
  * @sq_epoch: counts the workers that have taken the ring over: a worker adds
  *	one before it serves the first submission. A client that sees it change
  *	knows that the worker has none of its descriptors and makes them again.

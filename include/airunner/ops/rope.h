@@ -19,7 +19,7 @@
  *	y[i] = x[i] * c - x[j] * s
  *	y[j] = x[j] * c + x[i] * s
  * for k from 0 to R/2 - 1, where (i, j) is (k, k + R/2) with AIR_ROPE_HALVES
- * (GPT- NeoX, Llama as in Hugging Face) and (2k, 2k + 1) with AIR_ROPE_PAIRS
+ * (GPT-NeoX, Llama as in Hugging Face) and (2k, 2k + 1) with AIR_ROPE_PAIRS
  * (GPT-J, Llama as published). Elements from R on are copied. The tables are
  * the caller's, so that any scaling of frequencies will do. A layout [..., H,
  * T, D] is a permuted view (air_tensor_permute()).

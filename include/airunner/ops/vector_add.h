@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * c = a + b, the operator to learn from: docs/adding-an-operator.md.
+ * c = a + b.
  *
  * Operands
  *	c	any shape; f32, f16 or bf16

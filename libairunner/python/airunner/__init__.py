@@ -11,7 +11,7 @@
 
 No build step: it calls libairunner.so through ctypes. NumPy and torch are not
 needed, and meet airunner by pointer where they are there. AIRUNNER_LIBRARY
-names the library if it is not where the linker looks.
+names the library; else it is this tree's, else the one that the linker finds.
 """
 
 from . import ops

@@ -155,7 +155,7 @@ class BackendCaps(C.Structure):
 
 
 def _load():
-    """AIRUNNER_LIBRARY, else what the linker finds, else a build beside us."""
+    """AIRUNNER_LIBRARY, else the build of this tree, else what the linker finds."""
     named = os.environ.get("AIRUNNER_LIBRARY")
     if named:
         return C.CDLL(named)
