@@ -56,7 +56,7 @@ airunner
   make check-kernels  the guest tests on 6.1, 6.12 and the debug kernel
   make check-deep   the long ones: fuzzing, kill loops
   make cuda         the plug-in with the CUDA executors (needs nvcc)
-  make bench        measurements (needs qemu/deps.sh bench)
+  make bench        measurements: the ring against what else could be used
   make bench-gpu    the same on a machine with an NVIDIA GPU
   make lint         format, sparse, checkpatch, coccinelle, padding, licences
 

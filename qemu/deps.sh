@@ -31,7 +31,8 @@ packages() {
 	model)	echo spin gcc libc6-dev ;;
 	lint)	echo git shellcheck sparse coccinelle pahole perl gawk ;;
 	deb)	echo dpkg ;;
-	bench)	echo libjansson-dev libdpdk-dev liburing-dev ;;
+	bench)	echo libjansson-dev libdpdk-dev liburing-dev \
+		     python3-matplotlib ;;
 	devbox)	echo debootstrap e2fsprogs ;;
 	*)	die "no group '$1' (see the top of this file)" ;;
 	esac

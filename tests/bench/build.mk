@@ -40,7 +40,10 @@ $(B)/bench-cpu: $(BENCH_CPU_SRC:%.c=$(B)/%.o) $(B)/libairunner.a
 .PHONY: bench bench-gpu bench-programs
 bench-programs: $(B)/bench-cpu
 
-bench: $(B)/bench-cpu
+# Which peers there are is found out anew once what is missing is installed.
+bench:
+	@qemu/deps.sh build bench
+	@$(MAKE) --no-print-directory -s $(B)/bench-cpu
 	tests/bench/run.sh cpu
 
 # The GPU side runs where there may be nothing but CUDA: libraries that are not
@@ -66,7 +69,9 @@ $(B)/bench-gpu: $(BENCH_GPU_SRC:%.c=$(B)/%.o) $(B)/$(BENCH)/direct.o \
 
 bench-programs: $(B)/bench-gpu
 
-bench-gpu: cuda $(B)/bench-gpu $(B)/airunnerd
+bench-gpu:
+	-@qemu/deps.sh build bench
+	@$(MAKE) --no-print-directory cuda $(B)/bench-gpu $(B)/airunnerd
 	tests/bench/run.sh gpu
 else
 bench-gpu:
