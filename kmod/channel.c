@@ -181,7 +181,7 @@ int air_channel_reset(u32 id)
 	stopped = air_channel_stop(ch);
 	mutex_unlock(&air_control);
 	if (stopped) {
-		answered = air_ring_answer(ch, AIRUNNER_S_RESET);
+		answered = air_ring_answer(ch, AIRUNNER_S_RESET, false);
 		air_log("channel %u: reset by pid=%d, answered=%d\n", ch->id,
 			task_tgid_nr(current), max(answered, 0));
 		mutex_lock(&air_control);
@@ -228,7 +228,7 @@ void air_channel_finish(struct air_channel *ch)
 	 */
 	if (!test_bit(AIR_CH_CLOSED, &ch->flags) &&
 	    !test_bit(AIR_CH_ENDING, &ch->flags))
-		air_ring_answer(ch, AIRUNNER_S_NO_WORKER);
+		air_ring_answer(ch, AIRUNNER_S_NO_WORKER, false);
 
 	mutex_lock(&ch->mem);
 	air_buffers_take(ch, &buffers);

@@ -420,7 +420,10 @@ static inline bool air_channel_ended(const struct air_channel *ch)
 /* ring.c: what the module itself does in a region ---------------------- */
 
 int air_ring_sleep(struct air_channel *ch);
-int air_ring_answer(struct air_channel *ch, enum airunner_status status);
+int air_ring_answer(struct air_channel *ch, enum airunner_status status,
+		    bool fenced);
+bool air_ring_arm(struct air_channel *ch);
+void air_rings_fence(void);
 int air_ring_heads(struct air_channel *ch, u64 *sq_tail, u64 *cq_head);
 
 /* worker.c ------------------------------------------------------------- */

@@ -125,7 +125,13 @@ static void air_ring_fence_here(void *unused)
  * worker, on all processors, as nobody knows who has the region mapped. A
  * client that lies about it does so to itself.
  */
-static void air_ring_fence(struct air_channel *ch)
+void air_rings_fence(void)
+{
+	smp_mb();
+	on_each_cpu(air_ring_fence_here, NULL, true);
+}
+
+static bool air_ring_asym(struct air_channel *ch)
 {
 	struct airunner_ctrl *ctrl = air_map(ch, 0);
 	bool asym = false;
@@ -134,24 +140,38 @@ static void air_ring_fence(struct air_channel *ch)
 		asym = READ_ONCE(ctrl->client_flags) & AIRUNNER_CLIENT_ASYM;
 		kunmap_local(ctrl);
 	}
-	if (asym)
-		on_each_cpu(air_ring_fence_here, NULL, true);
-	else
-		/* Pairs with the producers' fence. */
-		smp_mb();
+	return asym;
+}
+
+/*
+ * air_ring_arm() - have whoever submits to @ch from now on ring
+ *
+ * Return: whether air_rings_fence() must follow for that to be so.
+ */
+bool air_ring_arm(struct air_channel *ch)
+{
+	bool asym = false;
+
+	mutex_lock(&ch->mem);
+	if (ch->region.file && !air_ring_sleep(ch))
+		asym = air_ring_asym(ch);
+	mutex_unlock(&ch->mem);
+	return asym;
 }
 
 /*
  * air_ring_answer() - answer every outstanding submission of @ch with @status
  *
  * For when its worker cannot any more. Slots that are being published at this
- * moment are skipped: their producers find NEED_WAKEUP set, and ring.
+ * moment are skipped: their producers find NEED_WAKEUP set, and ring. @fenced:
+ * air_ring_arm() and air_rings_fence() have seen to that already.
  *
  * Return: how many; -EIO when the region has been truncated or punched,
  * -EUCLEAN when a slot makes no sense (all others have been answered), -ENXIO
  * when there is no region.
  */
-int air_ring_answer(struct air_channel *ch, enum airunner_status status)
+int air_ring_answer(struct air_channel *ch, enum airunner_status status,
+		    bool fenced)
 {
 	u32 i, entries = 1U << ch->order;
 	u64 now = ktime_get_ns();
@@ -164,7 +184,11 @@ int air_ring_answer(struct air_channel *ch, enum airunner_status status)
 		goto out;
 	}
 	ret = air_ring_sleep(ch);
-	air_ring_fence(ch);
+	/* Pairs with the producers' fence, or stands for it. */
+	if (!fenced && air_ring_asym(ch))
+		air_rings_fence();
+	else
+		smp_mb();
 	for (i = 0; i < entries && ret != -EIO; i++) {
 		ret = air_slot_answer(ch, i, status, now);
 		if (ret > 0)

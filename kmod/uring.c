@@ -38,6 +38,9 @@ static bool air_parked_ready(const struct air_parked *parked)
 	       air_channel_ended(parked->ch);
 }
 
+/* All of them can be for one completion, which ends them under the lock. */
+#define AIR_MAX_PARKED 64u
+
 /*
  * Who waits for something waits for an entry of the ring: more than those are
  * nobody's, and would cost every completion a look at each. Lock held.
@@ -46,7 +49,7 @@ static int air_park(struct air_parked *parked)
 {
 	struct air_channel *ch = parked->ch;
 
-	if (ch->nr_uring >> ch->order)
+	if (ch->nr_uring >= min(1U << ch->order, AIR_MAX_PARKED))
 		return -EBUSY;
 	ch->nr_uring++;
 	list_add_tail(&parked->node, &ch->uring);

@@ -248,7 +248,7 @@ static void air_worker_bury(struct air_channel *ch, u32 worker_id, bool died)
 	alive = !test_bit(AIR_CH_CLOSED, &ch->flags) &&
 		!test_bit(AIR_CH_ENDING, &ch->flags);
 	if (alive && died) {
-		ret = air_ring_answer(ch, AIRUNNER_S_WORKER_DIED);
+		ret = air_ring_answer(ch, AIRUNNER_S_WORKER_DIED, true);
 	} else if (alive) {
 		mutex_lock(&ch->mem);
 		ret = air_ring_sleep(ch);
@@ -293,6 +293,7 @@ void air_worker_death(struct air_worker *worker)
 {
 	struct air_channel *ch, *next;
 	LIST_HEAD(orphans);
+	bool asym = false;
 
 	mutex_lock(&air_control);
 	if (worker->dead) {
@@ -320,6 +321,13 @@ void air_worker_death(struct air_worker *worker)
 	air_log("worker %u (%*pE): detached\n", worker->id,
 		(int)strlen(worker->name), worker->name);
 
+	/* One barrier for all: every processor is interrupted for it. */
+	list_for_each_entry(ch, &orphans, orphan_node) {
+		asym |= air_ring_arm(ch);
+		cond_resched();
+	}
+	if (asym)
+		air_rings_fence();
 	list_for_each_entry_safe(ch, next, &orphans, orphan_node) {
 		list_del(&ch->orphan_node);
 		air_worker_bury(ch, worker->id, true);

@@ -1000,7 +1000,7 @@ struct airunner_set_thread_class {
  * @seq: completion sequence last seen
  *
  * Completes with 0 as WAIT does. Only with AIRUNNER_FEAT_URING. A channel has
- * at most as many of them waiting as its ring has entries: EBUSY.
+ * at most as many of them waiting as its ring has entries, and 64: EBUSY.
  */
 struct airunner_uring_wait {
 	__u32 channel_id;
