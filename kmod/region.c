@@ -13,6 +13,7 @@
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
+#include <linux/fs.h>
 #include <linux/hugetlb.h>
 #include <linux/mman.h>
 #include <linux/module.h>
@@ -169,7 +170,10 @@ static int air_window_release(struct inode *inode, struct file *filp)
 	return 0;
 }
 
-/* Where the mapping may be moved to. */
+/*
+ * Where the mapping may be moved to. The region's file is asked, and given
+ * itself: unlike ->mmap, shmem's insists on a file with shmem's operations.
+ */
 static unsigned long air_window_area(struct file *filp, unsigned long addr,
 				     unsigned long len, unsigned long pgoff,
 				     unsigned long flags)
@@ -201,6 +205,8 @@ static struct file *air_window_open(struct file *of)
 		return file;
 	}
 	__module_get(THIS_MODULE);
+	/* Who watches the client's file is not to see each unmap close it. */
+	file->f_mode |= FMODE_NONOTIFY;
 	file->private_data = get_file(of);
 	return file;
 }
@@ -247,6 +253,32 @@ static pgoff_t air_vma_pgoff(const struct vm_area_struct *vma, u64 va)
 	return vma->vm_pgoff + ((va - vma->vm_start) >> PAGE_SHIFT);
 }
 
+/*
+ * Can a window on @file be made? It takes the inode, and the mount that the
+ * file was opened by. Of a file of overlayfs before 6.7 the former is the
+ * lower file system's and the latter the overlay's, which do not go together.
+ */
+static bool air_window_possible(const struct file *file)
+{
+	const struct inode *inode = file_inode(file);
+
+	if (!inode->i_fop->mmap) {
+		pr_info_ratelimited("pid=%d: memory of a file of %s, which this module cannot map: use memfd_create(2)\n",
+				    task_tgid_nr(current),
+				    inode->i_sb->s_type->name);
+		return false;
+	}
+	if (file->f_path.mnt->mnt_sb != inode->i_sb) {
+		pr_info_ratelimited("pid=%d: memory of a file that %s stacks on %s, which cannot be mapped by a worker: use a file of %s itself or memfd_create(2)\n",
+				    task_tgid_nr(current),
+				    file->f_path.mnt->mnt_sb->s_type->name,
+				    inode->i_sb->s_type->name,
+				    inode->i_sb->s_type->name);
+		return false;
+	}
+	return true;
+}
+
 /* Find what backs the range: sets file, pgoff, nr_pages and huge. */
 static int air_region_resolve(struct air_region *region, u64 va, u64 *size)
 {
@@ -275,6 +307,10 @@ static int air_region_resolve(struct air_region *region, u64 va, u64 *size)
 	seals = air_file_seals(vma->vm_file, region->huge);
 	if (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) {
 		ret = -EACCES;
+		goto out;
+	}
+	if (!air_window_possible(air_vma_file(vma))) {
+		ret = -EOPNOTSUPP;
 		goto out;
 	}
 	region->file = get_file(air_vma_file(vma));
@@ -499,5 +535,10 @@ int air_region_mmap(struct air_region *region, struct vm_area_struct *vma)
 	vma_set_file(vma, window);
 	fput(window);
 	air_vm_flags_set(vma, VM_DONTEXPAND | VM_DONTCOPY | VM_DONTDUMP);
-	return call_mmap(region->file, vma);
+	/*
+	 * Of the inode, not of the region's file: that of System V memory sets
+	 * operations that look for their own data in vma->vm_file. Those of
+	 * shmem and hugetlbfs know the inode only.
+	 */
+	return file_inode(window)->i_fop->mmap(window, vma);
 }

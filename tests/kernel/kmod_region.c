@@ -576,6 +576,102 @@ static int huge_memfd(void)
 	return fd;
 }
 
+/* Everything that asks the mapping's operations about it. */
+static void look_at_mappings(void)
+{
+	static const char *const file[] = {
+		"/proc/self/maps", "/proc/self/smaps", "/proc/self/numa_maps",
+	};
+	char text[4096];
+	size_t i;
+	int fd;
+
+	for (i = 0; i < sizeof(file) / sizeof(file[0]); i++) {
+		fd = open(file[i], O_RDONLY);
+		check(fd >= 0 || errno == ENOENT);
+		while (fd >= 0 && read(fd, text, sizeof(text)) > 0)
+			;
+		close(fd);
+	}
+}
+
+/* A worker that ends with one part of three changed and one unmapped. */
+static void worker_of_thirds(void *arg)
+{
+	const struct region *r = arg;
+	const size_t third = r->size / 3;
+	struct airunner_event event;
+	struct worker w;
+	char *va, *to;
+	size_t i;
+
+	attach(&w);
+	event = expect_event(w.fd, AIRUNNER_EV_CHANNEL_NEW, r->id);
+	check_eq(event.region_size, r->size);
+	va = worker_map(w.fd, &event);
+	for (i = PAGE; i < r->size; i += PAGE) {
+		check_eq(va[i], 'c');
+		va[i] = 'w';
+	}
+	look_at_mappings();
+	check(!mprotect(va + third, third, PROT_READ));
+	look_at_mappings();
+	for (i = PAGE; i < r->size; i += PAGE)
+		check_eq(va[i], 'w');
+	check(!madvise(va + third, third, MADV_WILLNEED) || errno == EINVAL);
+	check(!msync(va, r->size, MS_SYNC));
+	check(!munmap(va + 2 * third, third));
+	to = mmap(NULL, 2 * third, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		  0);
+	check(to != MAP_FAILED);
+	to = (char *)(((uintptr_t)to + third - 1) / third * third);
+	check(mremap(va, third, third, MREMAP_MAYMOVE | MREMAP_FIXED, to) ==
+	      to);
+	check_eq(to[third - PAGE], 'w');
+	look_at_mappings();
+}
+
+/*
+ * The file of System V memory is not that of shmem or hugetlbfs, but one
+ * around it that knows who has attached the segment.
+ */
+static void view_of_system_v(int flags, size_t third)
+{
+	struct region r = { .size = 3 * third, .order = 4 };
+	int id = shmget(IPC_PRIVATE, r.size, 0600 | flags);
+	size_t i;
+
+	if (id < 0)
+		skip("no such System V memory here");
+	r.va = shmat(id, NULL, 0);
+	check(!shmctl(id, IPC_RMID, NULL));
+	check(r.va != (void *)-1);
+	r.ctrl = r.va;
+	for (i = PAGE; i < r.size; i += PAGE)
+		((char *)r.va)[i] = 'c';
+	check(!build(device_open(), &r));
+	check_eq(r.mapped_size, r.size);
+	check_eq(reap(spawn(worker_of_thirds, &r)), 0);
+	for (i = PAGE; i < r.size; i += PAGE)
+		check_eq(((char *)r.va)[i], 'w');
+	/* The segment is gone from all but the channel. */
+	check(!shmdt(r.va));
+	check_eq(read_number(SYSFS "pinned_pages"), r.size / PAGE);
+	close(r.fd);
+	check_eq(read_number(SYSFS "pinned_pages"), 0);
+}
+
+static void system_v(void)
+{
+	view_of_system_v(0, 8 * PAGE);
+}
+
+static void system_v_hugetlb(void)
+{
+	close(huge_memfd());
+	view_of_system_v(SHM_HUGETLB, HUGE);
+}
+
 static void hugetlb(void)
 {
 	struct airunner_event event;
@@ -761,6 +857,8 @@ static const struct test_case cases[] = {
 	{ "only_the_region", only_the_region },
 	{ "view_outlives_files", view_outlives_files },
 	{ "view_as_buffer", view_as_buffer },
+	{ "system_v", system_v },
+	{ "system_v_hugetlb", system_v_hugetlb },
 	{ "hugetlb", hugetlb },
 	{ "hugetlb_punched", hugetlb_punched },
 	{ "quotas", quotas },
