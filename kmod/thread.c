@@ -72,10 +72,15 @@ static void air_task_bind(struct task_struct *task, bool bind)
  */
 static void air_task_unbind(struct task_struct *task)
 {
-	do {
+	air_task_bind(task, false);
+	/* Nobody is in the middle of changing our own. */
+	if (task == current)
+		return;
+	synchronize_rcu();
+	while (READ_ONCE(task->flags) & PF_NO_SETAFFINITY) {
 		air_task_bind(task, false);
 		synchronize_rcu();
-	} while (READ_ONCE(task->flags) & PF_NO_SETAFFINITY);
+	}
 }
 
 static bool air_task_dead(struct task_struct *task)
@@ -114,16 +119,22 @@ static void air_thread_free(struct air_thread *thread)
 	kfree(thread);
 }
 
-static void air_thread_forget(struct air_thread *thread)
+/* Its flag has been taken off. */
+static void air_thread_release(struct air_thread *thread)
 {
 	list_del(&thread->node);
-	if (!air_task_dead(thread->task)) {
-		air_task_unbind(thread->task);
-		/* If none of those is left, the scheduler has found others. */
-		if (set_cpus_allowed_ptr(thread->task, thread->before))
-			set_cpus_allowed_ptr(thread->task, cpu_possible_mask);
-	}
+	/* If none of those is left, the scheduler has found others. */
+	if (!air_task_dead(thread->task) &&
+	    set_cpus_allowed_ptr(thread->task, thread->before))
+		set_cpus_allowed_ptr(thread->task, cpu_possible_mask);
 	air_thread_free(thread);
+}
+
+static void air_thread_forget(struct air_thread *thread)
+{
+	if (!air_task_dead(thread->task))
+		air_task_unbind(thread->task);
+	air_thread_release(thread);
 }
 
 /* Those that have exited hold nothing but memory. */
@@ -366,11 +377,27 @@ int air_thread_init(void)
 void air_thread_exit(void)
 {
 	struct air_thread *thread, *next;
+	bool bound;
 
 	remove_proc_entry("airunner_thread", NULL);
 	mutex_lock(&air_threads_lock);
+	/* As air_task_unbind(), but all of them in one go. */
+	list_for_each_entry(thread, &air_threads, node)
+		air_task_bind(thread->task, false);
+	do {
+		bound = false;
+		synchronize_rcu();
+		list_for_each_entry(thread, &air_threads, node) {
+			if (!(READ_ONCE(thread->task->flags) &
+			      PF_NO_SETAFFINITY) ||
+			    air_task_dead(thread->task))
+				continue;
+			air_task_bind(thread->task, false);
+			bound = true;
+		}
+	} while (bound);
 	list_for_each_entry_safe(thread, next, &air_threads, node)
-		air_thread_forget(thread);
+		air_thread_release(thread);
 	mutex_unlock(&air_threads_lock);
 	cancel_delayed_work_sync(&air_threads_work);
 }
