@@ -205,7 +205,11 @@ static struct file *air_window_open(struct file *of)
 		return file;
 	}
 	__module_get(THIS_MODULE);
-	/* Who watches the client's file is not to see each unmap close it. */
+	/*
+	 * Who watches the client's file is not to see each unmap close it.
+	 * (Of a file without a name, a memfd's, older kernels take the end of
+	 * any dentry for that of the inode, and end the watch.)
+	 */
 	file->f_mode |= FMODE_NONOTIFY;
 	file->private_data = get_file(of);
 	return file;

@@ -679,16 +679,22 @@ enum airunner_priority {
  * @mapped_size: out: bytes pinned and mapped
  *
  * The range must lie in one writable MAP_SHARED mapping of shmem (memfd,
- * tmpfs, MAP_ANONYMOUS) or hugetlb memory and must not overlap a region that
- * is registered already. It is pinned for the channel's life and charged to
- * RLIMIT_MEMLOCK of the caller unless that has CAP_IPC_LOCK.
+ * tmpfs, MAP_ANONYMOUS, System V) or hugetlb memory and must not overlap a
+ * region that is registered already. It is pinned for the channel's life and
+ * charged to RLIMIT_MEMLOCK of the caller unless that has CAP_IPC_LOCK.
  *
  * Errors: EINVAL (field), EFAULT (no such mapping, or not all of it), EACCES
- * (private or read-only mapping), EOPNOTSUPP (not shmem or hugetlb),
- * EEXIST (overlaps a registered region), ENOMEM (RLIMIT_MEMLOCK or memory;
- * the kernel log says which), EDQUOT (user's quota), EPERM (priority or
- * weight), EINTR (killed while pinning). After an error nothing is pinned or
- * charged.
+ * (private or read-only mapping), EOPNOTSUPP (not shmem or hugetlb; before
+ * Linux 6.7 also a tmpfs file by way of overlayfs), EEXIST (overlaps a
+ * registered region), ENOMEM (RLIMIT_MEMLOCK or memory; the kernel log says
+ * which), EDQUOT (user's quota), EPERM (priority or weight), EINTR (killed
+ * while pinning). After an error nothing is pinned or charged.
+ *
+ * A worker maps it, or less of it from its start, by mmap() with MAP_SHARED.
+ * Errors: EPERM (not a worker's file; writable although the memory has been
+ * sealed since), ENXIO (no such channel or buffer), EACCES (another worker's
+ * channel), EINVAL (too long, private, or part of a huge page), ENFILE (as
+ * many open files as the system may have), ENOMEM.
  */
 struct airunner_build_channel {
 	__u32 size;
@@ -735,7 +741,8 @@ struct airunner_channel_ref {
  * @handle: 1..max_buffers, chosen by the client; REGISTER: EEXIST when taken
  * @flags: must be zero
  * @user_va: REGISTER: start, page-aligned
- * @length: REGISTER: bytes, same conditions as a region; BUFFER_INFO: out
+ * @length: REGISTER: bytes, same conditions and errors as a region;
+ *	BUFFER_INFO: out
  * @mmap_offset: REGISTER, BUFFER_INFO: out: where a worker maps it
  *
  * UNREGISTER marks the buffer as let go by the client; it stays pinned until

@@ -3,10 +3,12 @@
  * kmod_region: what may be a region or a buffer, and what it is charged to.
  * See kmod_test.h for how it is run.
  */
+#include <sys/inotify.h>
 #include <sys/ipc.h>
 #include <sys/mount.h>
 #include <sys/shm.h>
 #include <sys/sysmacros.h>
+#include <sys/utsname.h>
 
 #include "kmod_test.h"
 
@@ -149,6 +151,76 @@ static void kinds_of_shmem(void)
 		check(va != (void *)-1);
 		accepted_at(va, REGION_SIZE);
 	}
+}
+
+/* Up to 6.6, overlayfs maps the lower file by a file of its own. */
+static bool overlay_maps_its_own(void)
+{
+	unsigned int major, minor;
+	struct utsname name;
+
+	check(!uname(&name));
+	check(sscanf(name.release, "%u.%u", &major, &minor) == 2);
+	return major < 6 || (major == 6 && minor < 7);
+}
+
+static int overlay_file(void)
+{
+	int fd;
+
+	check(!mkdir("/tmp/overlay", 0700) || errno == EEXIST);
+	check(!mount("none", "/tmp/overlay", "tmpfs", 0, NULL));
+	check(!mkdir("/tmp/overlay/lower", 0700));
+	check(!mkdir("/tmp/overlay/upper", 0700));
+	check(!mkdir("/tmp/overlay/work", 0700));
+	check(!mkdir("/tmp/overlay/all", 0700));
+	if (mount("none", "/tmp/overlay/all", "overlay", 0,
+		  "lowerdir=/tmp/overlay/lower,upperdir=/tmp/overlay/upper,"
+		  "workdir=/tmp/overlay/work")) {
+		check_eq(errno, ENODEV);
+		check(!umount2("/tmp/overlay", MNT_DETACH));
+		skip("no overlayfs here");
+	}
+	fd = open("/tmp/overlay/all/file", O_RDWR | O_CREAT, 0600);
+	check(fd >= 0);
+	check(!umount2("/tmp/overlay", MNT_DETACH));
+	check(!ftruncate(fd, 0x11000));
+	return fd;
+}
+
+/* What a mapping says it is of can be asked, whoever made it. */
+static void open_map_file(void *va, size_t size)
+{
+	char path[64], text[256];
+
+	snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx",
+		 (unsigned long)va, (unsigned long)va + size);
+	check(readlink(path, text, sizeof(text)) > 0);
+	close(open(path, O_RDWR));
+}
+
+static void overlay(void)
+{
+	struct region r = { .size = REGION_SIZE, .order = 4 };
+	struct airunner_event event;
+	struct worker w;
+	void *va;
+
+	r.memfd = overlay_file();
+	r.va = map(PROT_READ | PROT_WRITE, MAP_SHARED, r.memfd, 0x11000);
+	r.ctrl = r.va;
+	if (overlay_maps_its_own()) {
+		refused(device_open(), &r, EOPNOTSUPP);
+		return;
+	}
+	attach(&w);
+	check(!build(device_open(), &r));
+	event = expect_event(w.fd, AIRUNNER_EV_CHANNEL_NEW, r.id);
+	va = worker_map(w.fd, &event);
+	check(((struct airunner_ctrl *)va)->sq_flags &
+	      AIRUNNER_SQ_NEED_WAKEUP);
+	open_map_file(va, event.region_size);
+	check(!munmap(va, event.region_size));
 }
 
 static void odd_sizes_and_addresses(void)
@@ -516,6 +588,35 @@ static void only_the_region(void)
 		   event.mmap_offset) == MAP_FAILED);
 }
 
+/* Who watches the client's file is not told what workers do with theirs. */
+static void view_is_not_noticed(void)
+{
+	static const char path[] = "/dev/shm/kmod_region";
+	struct inotify_event event;
+	struct airunner_event new;
+	struct region r;
+	struct worker w;
+	int fd = open(path, O_RDWR | O_CREAT, 0600);
+	int watch = inotify_init1(IN_NONBLOCK);
+
+	if (watch < 0 && errno == ENOSYS)
+		skip("no inotify here");
+	check(fd >= 0 && watch >= 0);
+	check(!ftruncate(fd, 0x11000));
+	region_map(&r, fd, 4, REGION_SIZE);
+	attach(&w);
+	check(!build(device_open(), &r));
+	new = expect_event(w.fd, AIRUNNER_EV_CHANNEL_NEW, r.id);
+	check(inotify_add_watch(watch, path, IN_OPEN | IN_CLOSE) >= 0);
+	check(!munmap(worker_map(w.fd, &new), new.region_size));
+	check_errno(read(watch, &event, sizeof(event)), EAGAIN);
+	/* Of an open by its name it is told. */
+	close(open(path, O_RDWR));
+	check(read(watch, &event, sizeof(event)) > 0);
+	check(event.mask & IN_OPEN);
+	check(!unlink(path));
+}
+
 /* The memory outlives the worker's file and the client, as any mapping does. */
 static void view_outlives_files(void)
 {
@@ -845,6 +946,7 @@ static const struct test_case cases[] = {
 	{ "past_end_of_file", past_end_of_file },
 	{ "not_shmem", not_shmem },
 	{ "kinds_of_shmem", kinds_of_shmem },
+	{ "overlay", overlay },
 	{ "odd_sizes_and_addresses", odd_sizes_and_addresses },
 	{ "overlapping", overlapping },
 	{ "same_region_raced", same_region_raced },
@@ -855,6 +957,7 @@ static const struct test_case cases[] = {
 	{ "memlock_of_a_dead_builder", memlock_of_a_dead_builder },
 	{ "remapped_while_pinning", remapped_while_pinning },
 	{ "only_the_region", only_the_region },
+	{ "view_is_not_noticed", view_is_not_noticed },
 	{ "view_outlives_files", view_outlives_files },
 	{ "view_as_buffer", view_as_buffer },
 	{ "system_v", system_v },
