@@ -17,7 +17,8 @@
  *   AIR_RESCUE_EVERY-th turn goes to the longest-waiting one that is due, of
  *   whatever class; at once if there is nobody else to serve. With n channels
  *   ready a channel waits no longer than starve_ms plus n * AIR_RESCUE_EVERY
- *   turns.
+ *   turns. Between two turns the worker is told no more of other things than
+ *   there is to tell after the first, or a few (air_event_next()).
  *
  * Cost of everything is O(log n) in the ready channels of one worker; idle
  * channels are in none of the structures.

@@ -208,6 +208,8 @@ struct air_class {
  * @waiting: ready channels, the longest-waiting first
  * @class: the same by class and virtual time
  * @nr_told: entries of @events and @buffers
+ * @tidings: how much may be told before the next turn, while @telling
+ * @telling: some of that has been told
  * @nr_ready: entries of @waiting
  * @picks: turns given since the last rescue of a starving channel
  * @page: what the worker sees of this without asking
@@ -223,6 +225,8 @@ struct air_queue {
 	struct list_head waiting;
 	struct air_class class[AIRUNNER_PRIO_CLASSES];
 	unsigned int nr_told;
+	unsigned int tidings;
+	bool telling;
 	unsigned int nr_ready;
 	unsigned int picks;
 	struct airunner_worker_page *page;

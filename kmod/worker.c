@@ -556,6 +556,46 @@ static struct air_channel *air_event_ready(struct air_queue *queue,
 	return ch;
 }
 
+/* How much is told before a turn at least, if there is so much. */
+#define AIR_MIN_TIDINGS	8U
+
+/* What there is to tell; lock held. */
+static struct air_channel *air_event_tidings(struct air_queue *queue,
+					     struct airunner_event *event)
+{
+	struct air_channel *ch;
+
+	ch = list_first_entry_or_null(&queue->events, struct air_channel,
+				      tell_node);
+	if (!ch)
+		return air_event_buffer(queue, event);
+	air_event_tell(ch, event);
+	return ch;
+}
+
+/*
+ * The next event; lock held. What is to be told goes before a turn, but only
+ * as much as there is when the turn before has been given, or a few: clients
+ * can ring to be watched as fast as that is told, and nobody would be served.
+ */
+static struct air_channel *air_event_next(struct air_queue *queue,
+					  struct airunner_event *event)
+{
+	struct air_channel *ch = NULL;
+
+	if (!queue->telling)
+		queue->tidings = max(queue->nr_told, AIR_MIN_TIDINGS);
+	queue->telling = queue->tidings && queue->nr_told;
+	if (!queue->telling)
+		ch = air_event_ready(queue, event);
+	if (!ch && queue->nr_told) {
+		/* Without anybody to serve it is not counted. */
+		queue->tidings -= queue->telling;
+		ch = air_event_tidings(queue, event);
+	}
+	return ch;
+}
+
 /* Take the next event off the queue; a reference to its channel. */
 static struct air_channel *air_event_take(struct air_queue *queue,
 					  struct airunner_event *event)
@@ -564,13 +604,7 @@ static struct air_channel *air_event_take(struct air_queue *queue,
 
 	memset(event, 0, sizeof(*event));
 	spin_lock(&queue->lock);
-	ch = list_first_entry_or_null(&queue->events, struct air_channel,
-				      tell_node);
-	if (ch)
-		air_event_tell(ch, event);
-	else
-		ch = air_event_buffer(queue, event) ?:
-		     air_event_ready(queue, event);
+	ch = air_event_next(queue, event);
 	if (ch) {
 		event->channel_id = ch->id;
 		kref_get(&ch->ref);

@@ -918,7 +918,9 @@ struct airunner_report {
  * doorbells count) differs from @seq. A client sets AIRUNNER_CQ_NEED_WAKEUP,
  * looks at its completion once more, and then waits: no wake-up is lost.
  * Worker: applies the reports, then returns the next events in the arbiter's
- * order.
+ * order. Others than READY go first, but what comes while they are taken does
+ * not keep channels from being served: between two READY there are no more of
+ * them than there were when the first of them was taken, or eight.
  * A signal handler with SA_RESTART, or being stopped and continued, does not
  * end a wait; what is left of @timeout_ns is then kept here.
  * ETIME: nothing within @timeout_ns; EINTR: signal; ESHUTDOWN: the channel

@@ -472,6 +472,128 @@ static void weight_to_and_fro(void)
 	write_numbers(PARAM "starve_ms", starve_ms);
 }
 
+/* The next turn must be @r's. */
+static void turn_of(int fd, const struct region *r)
+{
+	expect_event(fd, AIRUNNER_EV_READY, r->id);
+}
+
+static void ring_watch(const struct region *r)
+{
+	struct airunner_doorbell bell = {
+		.size = sizeof(bell), .flags = AIRUNNER_BELL_WATCH,
+		.channel_id = r->id,
+	};
+
+	check(!ioctl(r->fd, AIRUNNER_IOC_DOORBELL, &bell));
+}
+
+/*
+ * Clients ask to be watched as fast as that is told, after each event and with
+ * @room for so many at a time: others get their turns.
+ */
+static void watch_flood(uint32_t room)
+{
+	struct airunner_event event[8];
+	struct region r[5];
+	struct worker w;
+	int i, j, n, round, told, fd = device_open();
+
+	attach(&w);
+	for (i = 0; i < 5; i++)
+		channel_with(fd, &r[i], AIRUNNER_PRIO_NORMAL, 0, 0, 0);
+	introduce(w.fd, 5);
+	/* They have turns, which do not end: only their bells count. */
+	for (i = 0; i < 4; i++) {
+		ring(&r[i]);
+		turn_of(w.fd, &r[i]);
+	}
+	for (i = 0; i < 4; i++)
+		ring_watch(&r[i]);
+	for (round = 0; round < 20; round++) {
+		bool served = false;
+
+		ring(&r[4]);
+		for (told = 0; !served; told += n) {
+			check(told <= 4 + 8);
+			n = worker_wait(w.fd, NULL, 0, event, room,
+					30 * SECOND);
+			check(n > 0);
+			for (i = 0; i < n; i++) {
+				if (event[i].type == AIRUNNER_EV_READY) {
+					check_eq(event[i].channel_id, r[4].id);
+					served = true;
+				} else {
+					check_eq(event[i].type,
+						 AIRUNNER_EV_WATCH);
+				}
+			}
+			for (j = 0; j < 4; j++)
+				ring_watch(&r[j]);
+		}
+		report(w.fd, r[4].id, AIRUNNER_REPORT_IDLE, 0);
+	}
+	/* Nor is anything lost that is told. */
+	for (i = 0; i < 4; i++)
+		expect_event(w.fd, AIRUNNER_EV_WATCH, 0);
+	expect_no_event(w.fd);
+	close(fd);
+	close(w.fd);
+}
+
+static atomic_int flood_ends;
+
+static void *flood_bells(void *arg)
+{
+	const struct region *r = arg;
+	int i;
+
+	while (!atomic_load(&flood_ends)) {
+		for (i = 0; i < 4; i++)
+			ring_watch(&r[i]);
+	}
+	return NULL;
+}
+
+/* The same from threads, while a WAIT with more room than that is filled. */
+static void watch_flood_threads(void)
+{
+	static struct airunner_event event[4096];
+	struct region r[5];
+	pthread_t thread[2];
+	struct worker w;
+	int i, n, fd = device_open();
+	bool served = false;
+
+	attach(&w);
+	for (i = 0; i < 5; i++)
+		channel_with(fd, &r[i], AIRUNNER_PRIO_NORMAL, 0, 0, 0);
+	introduce(w.fd, 5);
+	for (i = 0; i < 4; i++) {
+		ring(&r[i]);
+		turn_of(w.fd, &r[i]);
+	}
+	for (i = 0; i < 2; i++)
+		check(!pthread_create(&thread[i], NULL, flood_bells, r));
+	ring(&r[4]);
+	n = worker_wait(w.fd, NULL, 0, event, 4096, 30 * SECOND);
+	check(n > 0);
+	for (i = 0; i < n && i <= 8; i++)
+		served |= event[i].type == AIRUNNER_EV_READY;
+	check(served);
+	atomic_store(&flood_ends, 1);
+	for (i = 0; i < 2; i++)
+		check(!pthread_join(thread[i], NULL));
+}
+
+static void watch_does_not_starve(void)
+{
+	watch_flood(1);
+	watch_flood(3);
+	watch_flood(8);
+	watch_flood_threads();
+}
+
 /* ------------------------------------------------------- several workers */
 
 /*
@@ -866,6 +988,7 @@ static const struct test_case cases[] = {
 	{ "withheld_is_rescued", withheld_is_rescued },
 	{ "change_priority", change_priority },
 	{ "weight_to_and_fro", weight_to_and_fro },
+	{ "watch_does_not_starve", watch_does_not_starve },
 	{ "own_worker_lead", own_worker_lead },
 	{ "balanced", balanced },
 	{ "late_worker", late_worker },
