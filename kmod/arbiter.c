@@ -12,7 +12,9 @@
  *   ahead of the one furthest behind by more than a turn is withheld even if
  *   the worker has room, or a worker that takes all it can get would make all
  *   shares equal. One that was idle enters no more than a turn behind the
- *   others: it does not save up for later.
+ *   others: it does not save up for later. There is a virtual time for each
+ *   class, so that one that leaves a class finds there what it owed when it
+ *   comes back.
  * - Nobody starves: a channel that has waited for starve_ms is due, and every
  *   AIR_RESCUE_EVERY-th turn goes to the longest-waiting one that is due, of
  *   whatever class; at once if there is nobody else to serve. With n channels
@@ -41,15 +43,21 @@
 #define AIR_MAX_REPORT_NS	BIT_ULL(40)
 
 /*
- * How far ahead of the others a channel can be, in virtual time. What it takes
- * along to another queue is less, four seconds: anybody can have a worker that
- * serves only their own channels and reports what it likes, and the channels
- * of others would be put back by as much once this one is alone in its class
- * for a moment. On one queue it is so much that nothing is forgiven (78 hours
- * at the default weight), and little enough to calculate with.
+ * How far ahead of the others a channel can be, in virtual time, when it moves
+ * to another queue: four seconds. Anybody can have a worker that serves only
+ * their own channels and reports what it likes, and the channels of others
+ * would be put back by as much once this one is alone in its class for a
+ * moment.
  */
 #define AIR_MAX_LEAD_MOVED	BIT_ULL(32)
-#define AIR_MAX_LEAD		BIT_ULL(48)
+
+/*
+ * The same for a new weight on the same queue, in virtual time times weight,
+ * which is device time times the default weight: so much that nothing is
+ * forgiven, 78 hours of device time at any weight, and little enough to
+ * calculate with.
+ */
+#define AIR_MAX_LEAD_WEIGHED	(BIT_ULL(48) * AIRUNNER_WEIGHT_DEFAULT)
 
 static unsigned int air_quantum_us = 1000;
 module_param_named(quantum_us, air_quantum_us, uint, 0644);
@@ -140,10 +148,16 @@ static bool air_before(u64 a, u64 b)
 	return (s64)(a - b) < 0;
 }
 
+/* Where @ch stands in the class that it is in. */
+static u64 air_vtime(const struct air_channel *ch)
+{
+	return ch->vtime[ch->priority];
+}
+
 static bool air_vnode_less(struct rb_node *a, const struct rb_node *b)
 {
-	return air_before(rb_entry(a, struct air_channel, vnode)->vtime,
-			  rb_entry(b, struct air_channel, vnode)->vtime);
+	return air_before(air_vtime(rb_entry(a, struct air_channel, vnode)),
+			  air_vtime(rb_entry(b, struct air_channel, vnode)));
 }
 
 static struct air_channel *air_first(const struct rb_root_cached *root)
@@ -178,21 +192,20 @@ static u64 air_class_floor(struct air_class *class)
 
 	if (ready || serving) {
 		if (!serving ||
-		    (ready && air_before(ready->vtime, serving->vtime)))
-			least = ready->vtime;
+		    (ready && air_before(air_vtime(ready), air_vtime(serving))))
+			least = air_vtime(ready);
 		else
-			least = serving->vtime;
+			least = air_vtime(serving);
 		if (air_before(class->floor, least))
 			class->floor = least;
 	}
 	return class->floor;
 }
 
-/* How far @ch is ahead of those of its class; negative: behind. */
-static s64 air_lead(struct air_channel *ch, u64 max)
+/* How far @vtime is ahead of @floor, within @max; negative: behind. */
+static s64 air_lead(u64 vtime, u64 floor, u64 max)
 {
-	return clamp_t(s64, ch->vtime - air_class_floor(air_class_of(ch)),
-		       -(s64)max, (s64)max);
+	return clamp_t(s64, vtime - floor, -(s64)max, (s64)max);
 }
 
 /* What a whole turn adds to @ch's virtual time. */
@@ -215,7 +228,7 @@ static struct air_channel *air_queue_best(struct air_queue *queue)
 			u64 limit = air_class_floor(class) +
 				    air_turn_vtime(ch);
 
-			return air_before(limit, ch->vtime) ? NULL : ch;
+			return air_before(limit, air_vtime(ch)) ? NULL : ch;
 		}
 		if (air_first(&class->serving))
 			return NULL;
@@ -328,14 +341,16 @@ static void air_ready(struct air_channel *ch)
 	ch->queue->nr_ready++;
 }
 
-/* From idle: what it did not ask for meanwhile it does not get later. */
+/*
+ * @ch comes to its class, from idle or from another class: what it did not ask
+ * for here meanwhile it does not get later.
+ */
 static void air_enter(struct air_channel *ch)
 {
 	u64 entry = air_class_floor(air_class_of(ch)) - air_turn_vtime(ch);
 
-	if (air_before(ch->vtime, entry))
-		ch->vtime = entry;
-	air_ready(ch);
+	if (air_before(air_vtime(ch), entry))
+		ch->vtime[ch->priority] = entry;
 }
 
 static void air_unready(struct air_channel *ch)
@@ -361,6 +376,7 @@ void air_turn_request(struct air_channel *ch)
 	if (ch->turn == AIR_TURN_READY)
 		return;
 	air_enter(ch);
+	air_ready(ch);
 	air_queue_changed(ch->queue);
 }
 
@@ -410,19 +426,26 @@ struct air_channel *air_turn_next(struct air_queue *queue)
 	air_unready(ch);
 	ch->rung = false;
 	ch->turns++;
+	ch->turn_priority = ch->priority;
 	air_serve(ch);
 	return ch;
 }
 
-/* Charge @ch, which may be in a tree that is ordered by what it has used. */
+/*
+ * Charge @ch, which may be in a tree that is ordered by what it has used. Who
+ * leaves a class during a turn pays for that turn there, too.
+ */
 static void air_charge(struct air_channel *ch, u64 device_ns)
 {
 	struct rb_root_cached *root = air_tree_of(ch);
+	u64 used = div_u64(device_ns * AIRUNNER_WEIGHT_DEFAULT, ch->weight);
 
 	if (root)
 		rb_erase_cached(&ch->vnode, root);
 	ch->device_ns += device_ns;
-	ch->vtime += div_u64(device_ns * AIRUNNER_WEIGHT_DEFAULT, ch->weight);
+	ch->vtime[ch->priority] += used;
+	if (ch->turn_priority != ch->priority)
+		ch->vtime[ch->turn_priority] += used;
 	if (root)
 		rb_add_cached(&ch->vnode, root, air_vnode_less);
 }
@@ -447,30 +470,54 @@ void air_turn_report(struct air_channel *ch, u64 device_ns, u32 flags)
 	air_queue_changed(ch->queue);
 }
 
+/* What @vtime, @floor being that of its class, is at another weight. */
+static u64 air_reweigh(u64 vtime, u64 floor, unsigned int from,
+		       unsigned int to)
+{
+	u64 max = div_u64(AIR_MAX_LEAD_WEIGHED, from);
+	s64 owed = air_lead(vtime, floor, max) * from;
+
+	/* Rounded up, so that changing it to and fro gains nothing. */
+	if (owed > 0)
+		owed += to - 1;
+	return floor + div_s64(owed, to);
+}
+
 /*
  * air_turn_weigh() - change @ch's class and weight; lock held
  *
- * What it owes or is owed it takes along, as device time: the same lead is
- * more virtual time at a lower weight. Rounded up, so that changing it to and
- * fro gains nothing.
+ * What it owes or is owed in its class it keeps, as device time: the same lead
+ * is more virtual time at a lower weight. What it owes in a class it owes when
+ * it is there again, and nothing is carried from one class to another: its
+ * lead over those of one is none of the other's business.
  */
 void air_turn_weigh(struct air_channel *ch, unsigned int priority,
 		    unsigned int weight)
 {
 	struct rb_root_cached *root = air_tree_of(ch);
-	s64 lead = air_lead(ch, AIR_MAX_LEAD) * ch->weight;
+	bool enters = priority != ch->priority;
+	u64 vtime[AIRUNNER_PRIO_CLASSES];
+	unsigned int i;
 
+	if (!enters && weight == ch->weight)
+		return;
+	/* While it is in its tree: the floor may be where it stands itself. */
+	for (i = 0; i < ARRAY_SIZE(vtime); i++)
+		vtime[i] = air_reweigh(ch->vtime[i],
+				       air_class_floor(&ch->queue->class[i]),
+				       ch->weight, weight);
 	if (root)
 		rb_erase_cached(&ch->vnode, root);
+	memcpy(ch->vtime, vtime, sizeof(vtime));
 	ch->priority = priority;
 	ch->weight = weight;
-	if (lead > 0)
-		lead += weight - 1;
-	ch->vtime = air_class_floor(air_class_of(ch)) + div_s64(lead, weight);
 	/* How long it has waited stays as it was. */
 	root = air_tree_of(ch);
-	if (root)
+	if (root) {
+		if (enters)
+			air_enter(ch);
 		rb_add_cached(&ch->vnode, root, air_vnode_less);
+	}
 	air_queue_changed(ch->queue);
 }
 
@@ -483,8 +530,13 @@ void air_turn_weigh(struct air_channel *ch, unsigned int priority,
 void air_turn_move(struct air_channel *ch, struct air_queue *to)
 {
 	struct air_queue *from = ch->queue;
-	s64 lead = air_lead(ch, AIR_MAX_LEAD_MOVED);
+	s64 lead[AIRUNNER_PRIO_CLASSES];
+	unsigned int i;
 
+	for (i = 0; i < ARRAY_SIZE(lead); i++)
+		lead[i] = air_lead(ch->vtime[i],
+				   air_class_floor(&from->class[i]),
+				   AIR_MAX_LEAD_MOVED);
 	air_take(ch);
 	air_queue_untell(ch, ch->tell);
 	if (!list_empty(&ch->gone_node)) {
@@ -492,6 +544,8 @@ void air_turn_move(struct air_channel *ch, struct air_queue *to)
 		from->nr_told -= ch->nr_gone;
 	}
 	WRITE_ONCE(ch->queue, to);
-	ch->vtime = air_class_floor(air_class_of(ch)) + lead;
+	for (i = 0; i < ARRAY_SIZE(lead); i++)
+		ch->vtime[i] = air_class_floor(&to->class[i]) + lead[i];
+	ch->turn_priority = ch->priority;
 	air_queue_changed(from);
 }

@@ -314,7 +314,8 @@ enum {
  * @gone_buffers: buffers that the worker is to be told are gone
  * @nr_gone: how many
  * @gone_node: in @queue->buffers while there are any
- * @vtime: device time used, divided by weight
+ * @turn_priority: the class that it was in when it got its latest turn
+ * @vtime: device time used, divided by weight; for each class
  * @vnode: in a tree of its class while it has or awaits a turn
  * @wait_node: in @queue->waiting while it awaits one
  * @since: when it began to wait, ns
@@ -368,7 +369,8 @@ struct air_channel {
 	struct list_head gone_buffers;
 	unsigned int nr_gone;
 	struct list_head gone_node;
-	u64 vtime;
+	u16 turn_priority;
+	u64 vtime[AIRUNNER_PRIO_CLASSES];
 	struct rb_node vnode;
 	struct list_head wait_node;
 	u64 since;

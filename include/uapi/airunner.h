@@ -948,8 +948,12 @@ struct airunner_wait {
  *	AIRUNNER_WEIGHT_DEFAULT needs CAP_SYS_NICE
  * @resv: must be zero
  *
- * Device time that the channel has had more or less of than its share stays
- * so: changing weight or class to and fro gains nothing.
+ * Device time that the channel has had more or less of than its share stays so
+ * when its weight is changed; what it has had more of than its share of a class
+ * counts again when it comes back to that class. Changing weight or class to
+ * and fro gains nothing, and setting what is set already changes nothing. Who
+ * leaves a class is not owed anything there any more: in a class it enters no
+ * more than a turn behind the others.
  */
 struct airunner_set_priority {
 	__u32 size;

@@ -355,14 +355,20 @@ static void change_priority(void)
 		    ENXIO);
 }
 
-static void set_weight(const struct region *r, unsigned int weight)
+static void set_class(const struct region *r, unsigned int priority,
+		      unsigned int weight)
 {
 	struct airunner_set_priority arg = {
 		.size = sizeof(arg), .channel_id = r->id,
-		.priority = AIRUNNER_PRIO_NORMAL, .weight = weight,
+		.priority = priority, .weight = weight,
 	};
 
 	check(!ioctl(r->fd, AIRUNNER_IOC_SET_PRIORITY, &arg));
+}
+
+static void set_weight(const struct region *r, unsigned int weight)
+{
+	set_class(r, AIRUNNER_PRIO_NORMAL, weight);
 }
 
 static void write_numbers(const char *path, long value)
@@ -472,10 +478,182 @@ static void weight_to_and_fro(void)
 	write_numbers(PARAM "starve_ms", starve_ms);
 }
 
+/* The one that is behind may set what it likes: it is owed the same. */
+static void owed_stays(void)
+{
+	const uint64_t ms = 1000000;
+	long starve_ms = read_number(PARAM "starve_ms");
+	struct region r[2];
+	struct worker w;
+	int i, turns, fd = device_open();
+
+	check(write_text(PARAM "starve_ms", "1000000"));
+	attach(&w);
+	for (i = 0; i < 2; i++)
+		channel_with(fd, &r[i], AIRUNNER_PRIO_NORMAL, 0, 0, 0);
+	introduce(w.fd, 2);
+	ring(&r[0]);
+	ring(&r[1]);
+
+	use(w.fd, &r[0], 50 * ms);
+	for (i = 0; i < 1000; i++)
+		set_weight(&r[1], 0);
+	turns = turns_until(w.fd, &r[0], &r[1], ms);
+	printf("# set to what it was: %d turns\n", turns);
+	check(turns >= 49 && turns <= 51);
+
+	turns_until(w.fd, &r[1], &r[0], ms);
+	use(w.fd, &r[0], 50 * ms);
+	for (i = 0; i < 1000; i++) {
+		set_weight(&r[1], 1);
+		set_weight(&r[1], 10000);
+		set_weight(&r[1], 100);
+	}
+	turns = turns_until(w.fd, &r[0], &r[1], ms);
+	printf("# weight to and fro: %d turns\n", turns);
+	check(turns >= 48 && turns <= 52);
+	write_numbers(PARAM "starve_ms", starve_ms);
+}
+
+/* To @away and back, as often as it takes to be noticed. */
+static void away_and_back(const struct region *r, unsigned int home,
+			  unsigned int away)
+{
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		set_class(r, away, 0);
+		set_class(r, away, 1 + i);
+		set_class(r, away, 100);
+		set_class(r, home, 0);
+	}
+}
+
 /* The next turn must be @r's. */
 static void turn_of(int fd, const struct region *r)
 {
 	expect_event(fd, AIRUNNER_EV_READY, r->id);
+}
+
+/*
+ * Nobody else is in class @away: a channel that has used more than its share
+ * at @home does not find that forgiven when it comes back.
+ */
+static void leave_debt(unsigned int home, unsigned int away)
+{
+	const uint64_t ms = 1000000;
+	struct region r[2];
+	struct worker w;
+	int i, turns, fd = device_open();
+
+	attach(&w);
+	for (i = 0; i < 2; i++)
+		channel_with(fd, &r[i], home, 0, 0, 0);
+	introduce(w.fd, 2);
+	ring(&r[0]);
+	ring(&r[1]);
+
+	use(w.fd, &r[0], 50 * ms);
+	away_and_back(&r[0], home, away);
+	turns = turns_until(w.fd, &r[0], &r[1], ms);
+	printf("# from %u to %u and back, ready: %d turns\n", home, away,
+	       turns);
+	check(turns >= 48 && turns <= 52);
+
+	/* While it is served: before the report, and over it. */
+	turns_until(w.fd, &r[1], &r[0], ms);
+	turns_until(w.fd, &r[0], &r[1], ms);
+	turn_of(w.fd, &r[0]);
+	away_and_back(&r[0], home, away);
+	report(w.fd, r[0].id, AIRUNNER_REPORT_MORE, 50 * ms);
+	turns = turns_until(w.fd, &r[0], &r[1], ms);
+	printf("# served: %d turns\n", turns);
+	check(turns >= 48 && turns <= 52);
+
+	turns_until(w.fd, &r[1], &r[0], ms);
+	turns_until(w.fd, &r[0], &r[1], ms);
+	turn_of(w.fd, &r[0]);
+	set_class(&r[0], away, 0);
+	report(w.fd, r[0].id, AIRUNNER_REPORT_MORE, 50 * ms);
+	set_class(&r[0], home, 0);
+	turns = turns_until(w.fd, &r[0], &r[1], ms);
+	printf("# charged elsewhere: %d turns\n", turns);
+	check(turns >= 48 && turns <= 52);
+
+	/* And while it is idle. */
+	turns_until(w.fd, &r[1], &r[0], ms);
+	turns_until(w.fd, &r[0], &r[1], ms);
+	turn_of(w.fd, &r[0]);
+	set_class(&r[0], away, 0);
+	report(w.fd, r[0].id, AIRUNNER_REPORT_IDLE, 50 * ms);
+	away_and_back(&r[0], home, away);
+	ring(&r[0]);
+	turns = turns_until(w.fd, &r[0], &r[1], ms);
+	printf("# idle: %d turns\n", turns);
+	check(turns >= 48 && turns <= 52);
+	close(fd);
+	close(w.fd);
+}
+
+static void class_to_and_fro(void)
+{
+	long starve_ms = read_number(PARAM "starve_ms");
+
+	check(write_text(PARAM "starve_ms", "1000000"));
+	leave_debt(AIRUNNER_PRIO_NORMAL, AIRUNNER_PRIO_IDLE);
+	leave_debt(AIRUNNER_PRIO_IDLE, AIRUNNER_PRIO_NORMAL);
+	write_numbers(PARAM "starve_ms", starve_ms);
+}
+
+/*
+ * What it used in one class is not held against it in another, where others
+ * would have had nothing of what it did not use.
+ */
+static void class_is_no_debt(void)
+{
+	const uint64_t ms = 1000000;
+	struct region r[2];
+	struct worker w;
+	int i, turns, fd = device_open();
+
+	attach(&w);
+	channel_with(fd, &r[0], AIRUNNER_PRIO_IDLE, 0, 0, 0);
+	channel_with(fd, &r[1], AIRUNNER_PRIO_NORMAL, 0, 0, 0);
+	introduce(w.fd, 2);
+	ring(&r[0]);
+	for (i = 0; i < 10; i++)
+		use(w.fd, &r[0], 1000 * SECOND);
+	ring(&r[1]);
+	set_class(&r[0], AIRUNNER_PRIO_NORMAL, 0);
+	turns = turns_until(w.fd, &r[0], &r[1], ms);
+	check(turns <= 2);
+}
+
+/* At the least weight, too, a long turn is owed in full. */
+static void long_debt(void)
+{
+	long starve_ms = read_number(PARAM "starve_ms");
+	const int64_t turn = 1000 * SECOND;
+	struct region r[2];
+	struct worker w;
+	int i, turns, fd = device_open();
+
+	check(write_text(PARAM "starve_ms", "1000000"));
+	attach(&w);
+	for (i = 0; i < 2; i++)
+		channel_with(fd, &r[i], AIRUNNER_PRIO_NORMAL, 0, 0, 0);
+	introduce(w.fd, 2);
+	ring(&r[0]);
+	ring(&r[1]);
+	set_weight(&r[0], 1);
+	/* Ten thousand seconds, which count a hundredfold. */
+	for (i = 0; i < 10; i++)
+		report(w.fd, r[0].id, 0, turn);
+	set_weight(&r[0], 100);
+	turns = turns_until(w.fd, &r[0], &r[1], turn);
+	printf("# owed %d turns of 1000 s\n", turns);
+	check(turns >= 9 && turns <= 11);
+	write_numbers(PARAM "starve_ms", starve_ms);
 }
 
 static void ring_watch(const struct region *r)
@@ -988,6 +1166,10 @@ static const struct test_case cases[] = {
 	{ "withheld_is_rescued", withheld_is_rescued },
 	{ "change_priority", change_priority },
 	{ "weight_to_and_fro", weight_to_and_fro },
+	{ "owed_stays", owed_stays },
+	{ "class_to_and_fro", class_to_and_fro },
+	{ "class_is_no_debt", class_is_no_debt },
+	{ "long_debt", long_debt },
 	{ "watch_does_not_starve", watch_does_not_starve },
 	{ "own_worker_lead", own_worker_lead },
 	{ "balanced", balanced },
