@@ -127,6 +127,7 @@ static void air_ring_fence_here(void *unused)
  */
 void air_rings_fence(void)
 {
+	/* Our NEED_WAKEUP is seen before anybody is asked to catch up. */
 	smp_mb();
 	on_each_cpu(air_ring_fence_here, NULL, true);
 }
@@ -184,11 +185,10 @@ int air_ring_answer(struct air_channel *ch, enum airunner_status status,
 		goto out;
 	}
 	ret = air_ring_sleep(ch);
-	/* Pairs with the producers' fence, or stands for it. */
 	if (!fenced && air_ring_asym(ch))
 		air_rings_fence();
-	else
-		smp_mb();
+	/* Pairs with the producers' fence. */
+	smp_mb();
 	for (i = 0; i < entries && ret != -EIO; i++) {
 		ret = air_slot_answer(ch, i, status, now);
 		if (ret > 0)
