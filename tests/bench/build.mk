@@ -37,13 +37,14 @@ $(foreach s,$(filter-out %/peer_rte_ring.c %/peer_ring.c,$(BENCH_CPU_SRC)),\
 $(B)/bench-cpu: $(BENCH_CPU_SRC:%.c=$(B)/%.o) $(B)/libairunner.a
 	$(CC) $(LDFLAGS) $^ $(BENCH_LIBS) $(AIR_LIBS) $(LDLIBS) -o $@
 
-.PHONY: bench bench-gpu bench-programs
-bench-programs: $(B)/bench-cpu
+.PHONY: bench bench-gpu bench-programs bench-cpu-program bench-gpu-program
+bench-cpu-program: $(B)/bench-cpu
+bench-programs: bench-cpu-program
 
 # Which peers there are is found out anew once what is missing is installed.
 bench:
 	@qemu/deps.sh build bench
-	@$(MAKE) --no-print-directory -s $(B)/bench-cpu
+	@$(MAKE) --no-print-directory -s bench-cpu-program
 	tests/bench/run.sh cpu
 
 # The GPU side runs where there may be nothing but CUDA: libraries that are not
@@ -68,10 +69,11 @@ $(B)/bench-gpu: $(BENCH_GPU_SRC:%.c=$(B)/%.o) $(B)/$(BENCH)/direct.o \
 		  -ljansson $(AIR_LIBS)) $(LDLIBS)
 
 bench-programs: $(B)/bench-gpu
+bench-gpu-program: cuda $(B)/bench-gpu $(B)/airunnerd
 
 bench-gpu:
 	-@qemu/deps.sh build bench
-	@$(MAKE) --no-print-directory cuda $(B)/bench-gpu $(B)/airunnerd
+	@$(MAKE) --no-print-directory bench-gpu-program
 	tests/bench/run.sh gpu
 else
 bench-gpu:
