@@ -404,10 +404,8 @@ static air_status register_buffer(struct air_channel *ch,
 {
 	air_status status = register_once(ch, buf);
 
-	if (air_device_revived(ch->dev, &status))
-		status = air_load(&ch->broken, RELAXED)
-				 ? air_channel_ended(ch)
-				 : register_once(ch, buf);
+	if (air_channel_revived(ch, &status))
+		status = register_once(ch, buf);
 	return status;
 }
 

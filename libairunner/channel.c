@@ -208,8 +208,7 @@ air_status air_channel_create(air_device *dev,
 		o.arena = DEFAULT_ARENA;
 
 	status = create(dev, &o, out);
-	/* In another region: the worker that did not answer may have this one.
-	 */
+	/* In another region: who did not answer may have that one. */
 	if (air_device_revived(dev, &status))
 		status = create(dev, &o, out);
 	return status;
@@ -307,10 +306,8 @@ air_status air_channel_fd(air_channel *ch, int *fd)
 	if (status != AIR_OK)
 		return status;
 	status = ch->ops->notify_fd(ch, fd);
-	if (air_device_revived(ch->dev, &status))
-		status = air_load(&ch->broken, RELAXED)
-				 ? air_channel_ended(ch)
-				 : ch->ops->notify_fd(ch, fd);
+	if (air_channel_revived(ch, &status))
+		status = ch->ops->notify_fd(ch, fd);
 	if (status == AIR_OK)
 		want_fences(ch);
 	return status;

@@ -220,6 +220,11 @@ void air_channel_mend(struct air_channel *ch);
 /* Say that and why the channel has ended: AIR_CHANNEL_DEAD or AIR_RESET. */
 air_status air_channel_ended(struct air_channel *ch);
 
+/* Find the device another worker. Not AIR_OK, too, if that refused @ch. */
+air_status air_channel_revive(struct air_channel *ch);
+/* As air_device_revived(), for a request on behalf of @ch. */
+bool air_channel_revived(struct air_channel *ch, air_status *status);
+
 /* Answer what is outstanding if the channel is cut. No locks held. */
 void air_channel_answer(struct air_channel *ch);
 

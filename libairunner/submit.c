@@ -146,16 +146,11 @@ air_status air_channel_submit(struct air_channel *ch,
 /* A channel that is cut gets the next worker, if there is a way to one. */
 static air_status mend(struct air_channel *ch)
 {
-	air_status status;
-
 	air_channel_answer(ch);
 	/* A channel that no worker can take must not cost the others theirs. */
 	if (!ch->ops->revive || air_load(&ch->broken, RELAXED))
 		return air_channel_ended(ch);
-	status = ch->ops->revive(ch->dev);
-	if (status != AIR_OK)
-		return status;
-	return air_load(&ch->broken, RELAXED) ? air_channel_ended(ch) : AIR_OK;
+	return air_channel_revive(ch);
 }
 
 air_status air_channel_care(struct air_channel *ch)

@@ -346,6 +346,14 @@ static air_status end(struct air_channel *ch)
 	return AIR_CHANNEL_DEAD;
 }
 
+/* What @error of a call for the channel, or 0, means to it. */
+static air_status outcome(struct air_channel *ch, int error)
+{
+	return error == ESHUTDOWN || error == ENXIO || error == ENODEV ?
+		       end(ch) :
+		       AIR_OK;
+}
+
 static air_status kernel_doorbell(struct air_channel *ch, bool watch)
 {
 	struct kernel_channel *kc = ch->priv;
@@ -355,11 +363,9 @@ static air_status kernel_doorbell(struct air_channel *ch, bool watch)
 		.channel_id = kc->id,
 	};
 
-	if (!ioctl(fd_of(ch), AIRUNNER_IOC_DOORBELL, &bell))
-		return AIR_OK;
-	return errno == ESHUTDOWN || errno == ENXIO || errno == ENODEV ?
-		       end(ch) :
-		       AIR_OK;
+	return outcome(ch, ioctl(fd_of(ch), AIRUNNER_IOC_DOORBELL, &bell) ?
+				   errno :
+				   0);
 }
 
 static uint64_t kernel_sleep_begin(struct air_channel *ch)
@@ -388,9 +394,7 @@ static air_status kernel_sleep(struct air_channel *ch, uint64_t seq,
 		error = errno;
 	if (!error)
 		air_store(&kc->seq, wait.seq, RELEASE);
-	return error == ESHUTDOWN || error == ENXIO || error == ENODEV ?
-		       end(ch) :
-		       AIR_OK;
+	return outcome(ch, error);
 }
 
 static air_status kernel_check(struct air_channel *ch)
@@ -401,11 +405,8 @@ static air_status kernel_check(struct air_channel *ch)
 		.channel_id = kc->id,
 	};
 
-	if (!ioctl(fd_of(ch), AIRUNNER_IOC_WAIT, &wait))
-		return AIR_OK;
-	return errno == ESHUTDOWN || errno == ENXIO || errno == ENODEV ?
-		       end(ch) :
-		       AIR_OK;
+	return outcome(ch,
+		       ioctl(fd_of(ch), AIRUNNER_IOC_WAIT, &wait) ? errno : 0);
 }
 
 static bool kernel_served(struct air_channel *ch)

@@ -243,6 +243,23 @@ air_status air_channel_ended(struct air_channel *ch)
 			     air_status_string(status));
 }
 
+air_status air_channel_revive(struct air_channel *ch)
+{
+	air_status status = ch->ops->revive(ch->dev);
+
+	if (status == AIR_OK && air_load(&ch->broken, RELAXED))
+		status = air_channel_ended(ch);
+	return status;
+}
+
+bool air_channel_revived(struct air_channel *ch, air_status *status)
+{
+	if (*status != AIR_WORKER_DIED || !ch->ops->revive)
+		return false;
+	*status = air_channel_revive(ch);
+	return *status == AIR_OK;
+}
+
 /*
  * Until when a waiter may sleep before it looks again. It need not, where the
  * worker fences. Where it does not, the barrier may have passed it over
@@ -282,8 +299,8 @@ air_status air_channel_await(struct air_channel *ch, uint64_t index,
 		uint64_t seq, until;
 
 		/* Nobody was woken: to poll for long again would be in vain. */
-		if (dozed ? look(ch, index, cqe, &status)
-			  : spin(ch, index, deadline, cqe, &status))
+		if (dozed ? look(ch, index, cqe, &status) :
+			    spin(ch, index, deadline, cqe, &status))
 			return status;
 		if (!air_remaining(deadline))
 			return timed_out(ch, index);

@@ -10,7 +10,8 @@
 #include "libairunner/cli/cli.h"
 
 /* The C library's argp looks it up, so it must not be hidden. */
-__attribute__((visibility("default"))) const char *argp_program_version = "airunner 0.1.0";
+__attribute__((visibility("default"))) const char *argp_program_version =
+	"airunner 0.1.0";
 
 static const char doc[] =
 	"Look at an airunner device, and try it."

@@ -17,7 +17,8 @@
 #include "ops/worker/daemon/daemon.h"
 
 /* The C library's argp looks it up, so it must not be hidden. */
-__attribute__((visibility("default"))) const char *argp_program_version = "airunnerd 0.1.0";
+__attribute__((visibility("default"))) const char *argp_program_version =
+	"airunnerd 0.1.0";
 
 static const char doc[] =
 	"Serve the channels of /dev/airunner, of a Unix socket, or of both."
