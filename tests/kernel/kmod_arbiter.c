@@ -283,6 +283,19 @@ static void starvation_bound(void)
 	       (long long)worst / 1000000);
 }
 
+/* A worker and two channels of equal weight that both want a turn. */
+static void contest(struct worker *w, struct region r[2])
+{
+	int i, fd = device_open();
+
+	attach(w);
+	for (i = 0; i < 2; i++)
+		channel_with(fd, &r[i], AIRUNNER_PRIO_NORMAL, 0, 0, 0);
+	introduce(w->fd, 2);
+	ring(&r[0]);
+	ring(&r[1]);
+}
+
 /*
  * A channel that is withheld because a slower one is being served, by a
  * worker that takes long over it, is handed out when it has starved.
@@ -292,14 +305,8 @@ static void withheld_is_rescued(void)
 	struct region r[2];
 	struct worker w;
 	int64_t start;
-	int i, fd = device_open();
 
-	attach(&w);
-	for (i = 0; i < 2; i++)
-		channel_with(fd, &r[i], AIRUNNER_PRIO_NORMAL, 0, 0, 0);
-	introduce(w.fd, 2);
-	ring(&r[0]);
-	ring(&r[1]);
+	contest(&w, r);
 	expect_event(w.fd, AIRUNNER_EV_READY, r[0].id);
 	expect_event(w.fd, AIRUNNER_EV_READY, r[1].id);
 	/* One gets far ahead; the other's turn goes on and on. */
@@ -317,25 +324,19 @@ static void change_priority(void)
 	struct region r[2];
 	struct airunner_event event;
 	struct worker w;
-	int i, fd = device_open();
 
-	attach(&w);
-	for (i = 0; i < 2; i++)
-		channel_with(fd, &r[i], AIRUNNER_PRIO_NORMAL, 0, 0, 0);
-	introduce(w.fd, 2);
-	ring(&r[0]);
-	ring(&r[1]);
+	contest(&w, r);
 	arg.channel_id = r[1].id;
 	arg.priority = AIRUNNER_PRIO_REALTIME;
 	arg.weight = 300;
-	check(!ioctl(fd, AIRUNNER_IOC_SET_PRIORITY, &arg));
+	check(!ioctl(r[1].fd, AIRUNNER_IOC_SET_PRIORITY, &arg));
 	event = expect_event(w.fd, AIRUNNER_EV_READY, r[1].id);
 	check_eq(event.priority, AIRUNNER_PRIO_REALTIME);
 	check_eq(event.weight, 300);
 	/* While being served, and 0 leaves the weight. */
 	arg.priority = AIRUNNER_PRIO_IDLE;
 	arg.weight = 0;
-	check(!ioctl(fd, AIRUNNER_IOC_SET_PRIORITY, &arg));
+	check(!ioctl(r[1].fd, AIRUNNER_IOC_SET_PRIORITY, &arg));
 	report(w.fd, r[1].id, AIRUNNER_REPORT_MORE, 1000);
 	expect_event(w.fd, AIRUNNER_EV_READY, r[0].id);
 	report(w.fd, r[0].id, AIRUNNER_REPORT_IDLE, 1000);
@@ -343,13 +344,13 @@ static void change_priority(void)
 	check_eq(event.weight, 300);
 
 	arg.priority = AIRUNNER_PRIO_CLASSES;
-	check_errno(ioctl(fd, AIRUNNER_IOC_SET_PRIORITY, &arg), EINVAL);
+	check_errno(ioctl(r[1].fd, AIRUNNER_IOC_SET_PRIORITY, &arg), EINVAL);
 	arg.priority = AIRUNNER_PRIO_NORMAL;
 	arg.weight = AIRUNNER_WEIGHT_MAX + 1;
-	check_errno(ioctl(fd, AIRUNNER_IOC_SET_PRIORITY, &arg), EINVAL);
+	check_errno(ioctl(r[1].fd, AIRUNNER_IOC_SET_PRIORITY, &arg), EINVAL);
 	arg.weight = 1;
 	arg.resv = 1;
-	check_errno(ioctl(fd, AIRUNNER_IOC_SET_PRIORITY, &arg), EINVAL);
+	check_errno(ioctl(r[1].fd, AIRUNNER_IOC_SET_PRIORITY, &arg), EINVAL);
 	arg.resv = 0;
 	check_errno(ioctl(device_open(), AIRUNNER_IOC_SET_PRIORITY, &arg),
 		    ENXIO);
@@ -425,15 +426,10 @@ static void weight_to_and_fro(void)
 	long starve_ms = read_number(PARAM "starve_ms");
 	struct region r[2];
 	struct worker w;
-	int i, turns, fd = device_open();
+	int i, turns;
 
 	check(write_text(PARAM "starve_ms", "1000000"));
-	attach(&w);
-	for (i = 0; i < 2; i++)
-		channel_with(fd, &r[i], AIRUNNER_PRIO_NORMAL, 0, 0, 0);
-	introduce(w.fd, 2);
-	ring(&r[0]);
-	ring(&r[1]);
+	contest(&w, r);
 
 	/* 50 ms ahead: it waits for 50 turns of the other's, less its own. */
 	use(w.fd, &r[0], 50 * ms);
@@ -485,15 +481,10 @@ static void owed_stays(void)
 	long starve_ms = read_number(PARAM "starve_ms");
 	struct region r[2];
 	struct worker w;
-	int i, turns, fd = device_open();
+	int i, turns;
 
 	check(write_text(PARAM "starve_ms", "1000000"));
-	attach(&w);
-	for (i = 0; i < 2; i++)
-		channel_with(fd, &r[i], AIRUNNER_PRIO_NORMAL, 0, 0, 0);
-	introduce(w.fd, 2);
-	ring(&r[0]);
-	ring(&r[1]);
+	contest(&w, r);
 
 	use(w.fd, &r[0], 50 * ms);
 	for (i = 0; i < 1000; i++)
@@ -636,15 +627,10 @@ static void long_debt(void)
 	const int64_t turn = 1000 * SECOND;
 	struct region r[2];
 	struct worker w;
-	int i, turns, fd = device_open();
+	int i, turns;
 
 	check(write_text(PARAM "starve_ms", "1000000"));
-	attach(&w);
-	for (i = 0; i < 2; i++)
-		channel_with(fd, &r[i], AIRUNNER_PRIO_NORMAL, 0, 0, 0);
-	introduce(w.fd, 2);
-	ring(&r[0]);
-	ring(&r[1]);
+	contest(&w, r);
 	set_weight(&r[0], 1);
 	/* Ten thousand seconds, which count a hundredfold. */
 	for (i = 0; i < 10; i++)
