@@ -44,8 +44,8 @@ struct emu_block {
 	char *stack[EMU_THREADS];
 	bool begun[EMU_THREADS], ended[EMU_THREADS];
 	uint32_t index, current;
-	/* barriers: 0 of the block, 1 of its first 256 threads */
-	uint32_t arrived[2], phase[2];
+	/* barriers: 0 of the block, 1 of its first 256 threads, 2: air_go() */
+	uint32_t arrived[3], phase[3];
 	/* of each warp */
 	uint32_t lanes[10], turn[10];
 	uint64_t box[10][32];
@@ -228,6 +228,10 @@ inline uint64_t load_gpu(const uint64_t *p)
 {
 	return __atomic_load_n(p, __ATOMIC_SEQ_CST);
 }
+inline void store_gpu(uint64_t *p, uint64_t v)
+{
+	__atomic_store_n(p, v, __ATOMIC_SEQ_CST);
+}
 inline void store_release(uint64_t *p, uint64_t v)
 {
 	__atomic_store_n(p, v, __ATOMIC_SEQ_CST);
@@ -305,6 +309,54 @@ template <int OP> struct air_body;
 inline void air_sync(const air_part &)
 {
 	emu_barrier(1, 256);
+}
+
+inline void air_go(void)
+{
+	emu_barrier(2, 288);
+}
+
+/*
+ * In place of gemv.cuh: a row of numbers of 64 bits times a matrix. What may be
+ * read ahead, is.
+ */
+#define AIR_RES_GEMV_CUH
+#include "ops/matmul/params.h"
+#include "ops/worker/resident/resident.h"
+
+#define EMU_GEMV_K 4
+
+static thread_local volatile uint32_t air_gemv_going;
+static uint64_t emu_gemv_ahead; /* shares that were called before their turn */
+
+inline void air_gemv_bring(const air_res_plan *, const air_operands *, uint32_t,
+			   uint32_t, uint64_t, uint32_t *)
+{
+}
+inline void air_gemv(const air_res_plan *plan, const air_operands *ops,
+		     uint32_t block, uint32_t blocks, void *, bool ahead)
+{
+	const air_matmul_params *p = (const air_matmul_params *)plan->params;
+	const uint64_t *x = (const uint64_t *)ops->addr[1];
+	uint64_t c = block * AIR_RES_WORKERS + threadIdx.x;
+	uint64_t b[EMU_GEMV_K] = {}, sum = 0;
+
+	if (c < p->n)
+		memcpy(b, (const uint64_t *)ops->addr[2] + c * EMU_GEMV_K,
+		       sizeof(b));
+	if (ahead && block) {
+		if (threadIdx.x == 0)
+			__atomic_fetch_add(&emu_gemv_ahead, 1,
+					   __ATOMIC_RELAXED);
+		air_go();
+	}
+	for (int k = 0; k < EMU_GEMV_K; k++)
+		sum += x[k] * b[k];
+	/* it takes its time, so that what follows is there when it ends */
+	for (int i = 0; i < 500; i++)
+		emu_yield();
+	if (c < p->n)
+		((uint64_t *)ops->addr[0])[c] = sum;
 }
 
 #endif /* AIR_TEST_EMULATE_H */

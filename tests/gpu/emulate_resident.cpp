@@ -136,7 +136,7 @@ struct client {
 	uint32_t leader;
 };
 
-static air_res_plan plan_add, plan_sum, plan_big;
+static air_res_plan plan_add, plan_sum, plan_big, plan_product;
 static client clients[2];
 
 static void make_plan(air_res_plan *p, uint32_t op, uint32_t tensors,
@@ -167,6 +167,7 @@ static void make_client(client *c, uint32_t place)
 	c->plans[1] = (uint64_t)&plan_add;
 	c->plans[2] = (uint64_t)&plan_sum;
 	c->plans[3] = (uint64_t)&plan_big;
+	c->plans[4] = (uint64_t)&plan_product;
 	c->buffers[1].addr = (uint64_t)c->cells;
 	c->buffers[1].size = CELLS * 8;
 	channels[place].sq = (uint64_t)c->ring.sq;
@@ -242,10 +243,9 @@ static air_cqe wait_for(client *c, uint64_t index)
 
 static void attach(client *c, uint64_t index)
 {
-	air_res_mailbox *m = &host.mailbox[c->leader];
-
-	store_sys(&m->index, airunner_word(index, tag[c->leader]));
-	store_sys(&m->attach, airunner_word(c->leader, tag[c->leader]));
+	store_sys(&host.index[c->leader], airunner_word(index, tag[c->leader]));
+	store_sys(&host.attach[c->leader],
+		  airunner_word(c->leader, tag[c->leader]));
 }
 
 static uint64_t returned(client *c, uint32_t want)
@@ -265,8 +265,7 @@ static uint64_t returned(client *c, uint32_t want)
 
 static void recall(client *c)
 {
-	store_sys(&host.mailbox[c->leader].recall,
-		  airunner_word(1, tag[c->leader]));
+	store_sys(&host.recall[c->leader], airunner_word(1, tag[c->leader]));
 }
 
 /* ------------------------------------------------------------------ the tests
@@ -364,6 +363,64 @@ static void shares(client *c)
 		expect("shared", c->cells[3070 + i], (uint64_t)i + 3);
 }
 
+/*
+ * Products, small operators between them: a matrix may be read before its turn,
+ * what it is multiplied by may not, and a matrix that has just been written not
+ * either.
+ */
+static void products(client *c)
+{
+	const uint32_t x = 10, one = 20, y = 1000, m = 2000;
+	const int rounds = 9, columns = 512, k = EMU_GEMV_K;
+	uint64_t want[512], *cells = c->cells, first, shadow[4];
+
+	for (int i = 0; i < k; i++)
+		shadow[i] = cells[x + i] = (uint64_t)i + 2;
+	cells[one] = 1;
+	for (int i = 0; i < columns * k; i++)
+		cells[m + i] = (uint64_t)i % 97;
+
+	const int corner = 300 * k; /* of a column that a helper has */
+	uint64_t added = 0, read;
+
+	/* all of them are there before the first is taken */
+	recall(c);
+	expect("recalled", returned(c, AIR_RES_RECALLED), c->published);
+	first = c->published;
+	for (int r = 0; r < rounds; r++) {
+		for (int i = 0; i < 4; i++)
+			submit(c, 1, 0, x, x, one);
+		shadow[0] += 4;
+		if (r % 3 == 2) {
+			submit(c, 1, 0, m + corner, m + corner, one);
+			added++;
+		}
+		submit(c, 4, 0, y, x, m);
+		submit(c, 1, 0, x + 1, x + 1, y + columns - 1);
+		for (int i = 0; i < columns; i++) {
+			want[i] = 0;
+			for (int j = 0; j < k; j++) {
+				const int at = i * k + j;
+
+				want[i] += shadow[j] *
+					   ((uint64_t)at % 97 +
+					    (at == corner ? added : 0));
+			}
+		}
+		shadow[1] += want[columns - 1];
+	}
+	attach(c, first);
+	for (uint64_t i = first; i < c->published; i++)
+		expect("status, products", wait_for(c, i).status, 0);
+	for (int i = 0; i < columns; i++)
+		expect("product", cells[y + i], want[i]);
+	expect("what the products add up to", cells[x + 1], shadow[1]);
+	read = __atomic_load_n(&emu_gemv_ahead, __ATOMIC_RELAXED);
+	if (!read ||
+	    read > (uint64_t)(rounds - 1 - rounds / 3) * (BLOCKS - LEADERS))
+		fail("shares that began ahead", read, rounds);
+}
+
 /* Things a leader does not do: the ring comes back at that index. */
 static void foreign(client *c)
 {
@@ -417,6 +474,10 @@ int main(void)
 	make_plan(&plan_add, AIR_OP_add, 3, 1, 1, 1);
 	make_plan(&plan_sum, AIR_OP_reduce_sum, 2, 64, 1, 1);
 	make_plan(&plan_big, AIR_OP_add, 3, 1024, 1024, BLOCKS);
+	make_plan(&plan_product, AIR_OP_matmul, 3, EMU_GEMV_K, 512, BLOCKS);
+	plan_product.gemv = 1;
+	plan_product.extent[2].above = 8 * 512 * EMU_GEMV_K;
+	((air_matmul_params *)plan_product.params)->n = 512;
 	memset(tag, 1, sizeof(tag));
 	make_client(c, 0);
 	make_client(d, 1);
@@ -429,6 +490,8 @@ int main(void)
 	puts("ok refusals");
 	shares(c);
 	puts("ok shares");
+	products(c);
+	puts("ok products");
 	foreign(c);
 	puts("ok foreign");
 	runs(c, 12, 1);

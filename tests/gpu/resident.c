@@ -340,67 +340,87 @@ static uint32_t add(int64_t n)
 	return make(&d);
 }
 
-/* What each of @kinds takes in a long row of them all: from completions. */
-static void by_kind(const char *const *names, const struct air_sqe *sqe,
-		    unsigned int kinds)
+static uint32_t rope(int64_t heads, int64_t n)
 {
-	static double took[8][400];
-	const unsigned int n = 400;
+	struct airunner_desc d = { .op = AIR_OP_rope, .n_tensors = 5 };
 
-	uint64_t base = 0;
-
-	lend();
-	for (unsigned int i = 0, seen = 0; seen < n * kinds;) {
-		for (; i < n * kinds && i - seen < 256; i++) {
-			struct air_sqe s = sqe[i % kinds];
-
-			/* no matrix is still in a cache from its last turn */
-			if (i % kinds == 1)
-				s.word[3] = ref((2 << 20) +
-						(uint64_t)(i / kinds % 7) *
-							(32 << 20));
-			if (i)
-				send(&s);
-			else
-				base = send(&s);
-		}
-		took[seen % kinds][seen / kinds] =
-			(double)await(seen + base).duration * 1e-3;
-		seen++;
-	}
-	for (unsigned int k = 0; k < kinds; k++) {
-		memcpy(t, took[k], sizeof(took[k]));
-		row(names[k], n);
-	}
+	tensor(&d.tensor[0], AIRUNNER_BF16, 3, 1, heads, n);
+	d.tensor[1] = d.tensor[0];
+	tensor(&d.tensor[2], AIRUNNER_BF16, 2, 1, n / 2, 0);
+	d.tensor[3] = d.tensor[2];
+	return make(&d);
 }
 
-/* A token through layers of a small model: 100 operators, in order. */
+#define STEP	 100
+#define LAYER	 10
+#define STEPS	 60
+#define MATRIX	 (32u << 20)
+#define MATRICES (STEP / LAYER * 3)
+
+/*
+ * A token through the layers of a small model, as tests/bench/gpu_decode.c has
+ * it: 100 operators in order, matrices of their own. What the step takes, and
+ * what each place of a layer does, by the completions.
+ */
 static void decode(void)
 {
-	static const char *const names[] = {
-		"in the step: rms_norm bf16 4096",
-		"in the step: matmul bf16 1x4096x4096",
-		"in the step: silu bf16 4096",
-		"in the step: softmax bf16 32x128",
-		"in the step: add bf16 4096",
+	static const char *const names[LAYER] = {
+		"rms_norm 4096",  "matmul 1x4096x4096", "rope 32x128",
+		"softmax 32x128", "matmul 1x4096x4096", "add 4096",
+		"rms_norm 4096",  "matmul 1x4096x4096", "silu 4096",
+		"add 4096",
 	};
-	const uint64_t x = 0, h = 1 << 20, w = 2 << 20;
+	static double took[LAYER][STEPS * STEP / LAYER], all[STEPS];
+	const uint64_t x = 0, h = 1 << 20, q = 2 << 20, v = 3 << 20;
+	const uint64_t gain = 4 << 20, table = 5 << 20, w = 6 << 20;
 	uint32_t norm = unary(AIR_OP_rms_norm, 4096);
 	uint32_t mm = matmul(1, 4096, 4096), act = unary(AIR_OP_silu, 4096);
 	uint32_t sm = softmax(AIRUNNER_BF16, 32, 128), sum = add(4096);
-	struct air_sqe layer[5];
+	uint32_t turn = rope(32, 128);
+	unsigned int n = 0, matrix = 0;
+	struct air_sqe step[STEP];
+	char name[64];
 
-	if (!norm || !mm || !act || !sm || !sum)
+	if (!norm || !mm || !act || !sm || !sum || !turn)
 		return;
-	layer[0] = exec(norm, 0, h, x, w);
-	layer[1] = exec(mm, 0, h + 65536, h, w);
-	layer[2] = exec(act, 0, h, h + 65536, ~0ull);
-	layer[3] = exec(sm, 0, h + 131072, h + 65536, ~0ull);
-	layer[4] = exec(sum, 0, x, h, h + 65536);
-	bursts("decode step of 100, each operator", layer, 5, 100, 200);
-	by_kind(names, layer, 5);
-	round_trips("matmul bf16 1x4096x4096, round trip", &layer[1], 500);
-	round_trips("rms_norm bf16 4096, round trip", &layer[0], 500);
+	for (unsigned int i = 0; i < STEP; i += LAYER) {
+		struct air_sqe *s = &step[i];
+
+#define NEXT (w + (uint64_t)matrix++ * MATRIX)
+		s[0] = exec(norm, 0, h, x, gain);
+		s[1] = exec(mm, 0, q, h, NEXT);
+		s[2] = exec(turn, 0, v, q, table);
+		s[2].word[4] = ref(table);
+		s[3] = exec(sm, 0, h, v, ~0ull);
+		s[4] = exec(mm, 0, v, h, NEXT);
+		s[5] = exec(sum, 0, x, x, v);
+		s[6] = exec(norm, 0, h, x, gain);
+		s[7] = exec(mm, 0, q, h, NEXT);
+		s[8] = exec(act, 0, v, q, ~0ull);
+		s[9] = exec(sum, 0, x, x, v);
+#undef NEXT
+	}
+	lend();
+	for (unsigned int k = 0; k < STEPS; k++) {
+		uint64_t begin = drive_now(), first = send(&step[0]);
+
+		for (unsigned int i = 1; i < STEP; i++)
+			send(&step[i]);
+		for (unsigned int i = 0; i < STEP; i++)
+			took[i % LAYER][n + i / LAYER] =
+				(double)await(first + i).duration * 1e-3;
+		all[k] = since(begin);
+		n += STEP / LAYER;
+	}
+	memcpy(t, all, sizeof(all));
+	row("decode step of 100", STEPS);
+	for (unsigned int k = 0; k < LAYER; k++) {
+		memcpy(t, took[k], sizeof(took[k]));
+		snprintf(name, sizeof(name), "  place %u, %s", k, names[k]);
+		row(name, n);
+	}
+	round_trips("matmul bf16 1x4096x4096, round trip", &step[1], 500);
+	round_trips("rms_norm bf16 4096, round trip", &step[0], 500);
 }
 
 static void waking(const struct air_sqe *sqe)
@@ -658,7 +678,7 @@ int main(int argc, char **argv)
 		dlsym(lib, "cuGraphInstantiateWithFlags");
 	*(void **)&graph.launch = dlsym(lib, "cuGraphLaunch");
 	*(void **)&host_alloc = dlsym(lib, "cuMemAllocHost_v2");
-	if (drive_alloc(&dr, &mem, 256 << 20)) {
+	if (drive_alloc(&dr, &mem, (6u << 20) + MATRICES * MATRIX)) {
 		puts("no device memory");
 		return 1;
 	}

@@ -5,7 +5,16 @@
  */
 #include AIR_HEADER
 #include "ops/worker/resident/body.cuh"
-#include "ops/worker/resident/special.cuh"
+#include "ops/worker/resident/small.cuh"
+#ifdef AIR_RMS_NORM_CUH
+#include "ops/worker/resident/norm.cuh"
+#endif
+#ifdef AIR_ROPE_CUH
+#include "ops/worker/resident/rope.cuh"
+#endif
+#ifdef AIR_SOFTMAX_CUH
+#include "ops/worker/resident/softmax.cuh"
+#endif
 
 #define DEFINE(name)                                                           \
 	AIR_RES_BODY(name)                                                     \
@@ -15,16 +24,13 @@
 		const air_part part = { block, blocks, threadIdx.x,            \
 					AIR_RES_WORKERS, shared };             \
 \
-		if (air_special((const air_body<AIR_OP_##name> *)nullptr,      \
-				plan->variant, plan->params, mine, part))      \
-			return;                                                \
 		air_body<AIR_OP_##name>::run(plan->variant, plan->params,      \
 					     mine, part);                      \
 	}                                                                      \
 	AIR_RES_SMALL(name)                                                    \
 	{                                                                      \
 		if (!air_small((const air_body<AIR_OP_##name> *)nullptr,       \
-			       plan->params, ops, vectors, variant))           \
+			       plan->params, ops, vectors, variant, shared))   \
 			air_run_##name(plan, ops, 0, 1, shared);               \
 	}
 #define EXPAND(name) DEFINE(name)

@@ -18,8 +18,9 @@
 				       void *shared)
 
 /*
- * The same for what is small: @vectors of its dtype @variant, all by this
- * block; @plan and @ops are in shared memory.
+ * The same for what is small, all by this block: see struct
+ * air_res_plan.vectors. A function of its own, as one saves and restores the
+ * registers that it needs anywhere. @plan and @ops are in shared memory.
  */
 #define AIR_RES_SMALL(name)                                                    \
 	__device__ void air_small_##name(const air_res_plan *plan,             \

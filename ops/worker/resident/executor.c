@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "ops/conv2d/params.h"
-#include "ops/cuda/elementwise.h"
 #include "ops/matmul/params.h"
 #include "ops/worker/cuda/launch.h"
+#include "ops/worker/resident/form.h"
 #include "ops/worker/resident/kernel.h"
 
 /*
@@ -569,39 +569,14 @@ static uint32_t tiles(const struct air_exec *ex, uint32_t op,
 	return n ? (uint32_t)n : 1;
 }
 
-/* What small.cuh does: see struct air_res_plan. */
-static uint32_t vectors(const struct air_plan *plan,
-			const struct air_cuda_plan *cp)
-{
-	const struct air_ew_params *p =
-		(const struct air_ew_params *)cp->params;
-	uint64_t width = 16 / air_elem_size(plan->desc.tensor[0].dtype);
-
-	switch (plan->desc.op) {
-	case AIR_OP_vector_add:
-	case AIR_OP_relu:
-	case AIR_OP_add:
-	case AIR_OP_mul:
-	case AIR_OP_scale:
-	case AIR_OP_silu:
-	case AIR_OP_gelu:
-		break;
-	default:
-		return 0;
-	}
-	if (p->mode != AIR_EW_FLAT || p->n % width ||
-	    p->n / width > AIR_RES_VECTORS)
-		return 0;
-	return (uint32_t)(p->n / width);
-}
-
 static void fill_plan(const struct air_exec *ex, const struct air_plan *plan,
 		      const struct air_cuda_plan *cp, struct air_res_plan *r)
 {
 	r->op = plan->desc.op;
 	r->variant = cp->variant;
 	r->tiles = tiles(ex, plan->desc.op, cp);
-	r->vectors = r->tiles == 1 ? vectors(plan, cp) : 0;
+	r->vectors = r->tiles == 1 ? air_res_form_vectors(plan, cp) : 0;
+	r->gemv = air_res_form_gemv(plan, cp);
 	for (uint32_t i = 0; i < AIRUNNER_MAX_TENSORS; i++) {
 		const struct air_extent *x = &plan->extent[i];
 

@@ -1,19 +1,53 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One row times a matrix that is dense along k, 16-bit floats: what most of a
- * token's time is. All threads of a block have a piece of k each, the same for
- * all of the block's columns, so that a row's elements are read once and blocks
- * differ by one column at most.
+ * token's time is. It is part of the kernel itself: functions save and restore
+ * most of the registers that this one needs, which takes half a microsecond.
+ *
+ * All threads of a block have a piece of k each, the same for all of the
+ * block's columns, so that a row's elements are read once.
  */
 #ifndef AIR_RES_GEMV_CUH
 #define AIR_RES_GEMV_CUH
 
-#include "ops/matmul/kernel.cuh"
-#include "ops/worker/resident/resident.h"
+#include "ops/matmul/params.h"
+#include "ops/worker/resident/body.cuh"
+#include "ops/worker/resident/memory.cuh"
 
-/* Columns at a time; a power of two. */
+/* Columns whose sums are taken together; a power of two. */
 #define AIR_GEMV_COLUMNS 8
-#define AIR_GEMV_WARPS	 (AIR_RES_WORKERS / 32)
+/* ... and that are read together: the others are on their way meanwhile. */
+#define AIR_GEMV_HALF  (AIR_GEMV_COLUMNS / 2)
+#define AIR_GEMV_WARPS (AIR_RES_WORKERS / 32)
+/* Bytes a cycle that a block reads ahead: the memory is not for it alone. */
+#define AIR_GEMV_PACE 24
+
+/* Columns that go to the second-level cache after those read ahead. */
+#define AIR_GEMV_AHEAD 8
+
+/* What is multiplied is there: what is read ahead need not be held back. */
+static __shared__ volatile uint32_t air_gemv_going;
+
+/* Columns of a block. */
+struct air_gemv_share {
+	uint32_t first, end;
+};
+
+/*
+ * Blocks differ by one column at most, but for the first: that one has @less
+ * columns less, or none.
+ */
+__device__ __forceinline__ air_gemv_share
+air_gemv_share_of(const air_matmul_params &p, uint32_t block, uint32_t blocks,
+		  uint32_t less)
+{
+	uint32_t n = (uint32_t)p.n + less, each = n / blocks;
+	uint32_t more = n - each * blocks;
+	uint32_t first = each * block + (block < more ? block : more);
+	uint32_t end = first + each + (block < more);
+
+	return { first > less ? first - less : 0, end > less ? end - less : 0 };
+}
 
 /*
  * Sums over the lanes of a warp, of AIR_GEMV_COLUMNS numbers at once: each
@@ -47,46 +81,49 @@ __device__ __forceinline__ uint32_t air_gemv_column(uint32_t lane)
 	return lane / (32 / AIR_GEMV_COLUMNS);
 }
 
-/* J: vectors of a column a thread has. */
-template <class T, int J>
-__device__ __forceinline__ void air_gemv(const air_matmul_params &p,
-					 const air_operands &ops,
-					 const air_part &part)
-{
-	constexpr int V = 16 / sizeof(T), C = AIR_GEMV_COLUMNS;
-	air_matmul_problem<T, T> q(p, ops);
-	float(*partial)[AIR_GEMV_WARPS] = (float(*)[AIR_GEMV_WARPS])part.shared;
-	uint32_t lane = part.thread % 32, warp = part.thread / 32;
-	uint32_t n = (uint32_t)p.n;
-	uint32_t first = (uint32_t)((uint64_t)n * part.block / part.blocks);
-	uint32_t end = (uint32_t)((uint64_t)n * (part.block + 1) / part.blocks);
-	float x[J][V];
+/* A thread's part of some columns: J vectors of each. */
+template <class T, int J> struct air_gemv_columns {
+	static constexpr int V = 16 / sizeof(T);
+	air_vec<T, V> v[AIR_GEMV_HALF][J];
 
-	q.select(0);
-	const T *b = q.b_at(0, part.thread * V);
-	const int64_t step = p.b_n;
-
+	/* from column @c on, those below @end */
+	__device__ __forceinline__ void load(const T *b, int64_t step,
+					     uint32_t c, uint32_t end)
+	{
 #pragma unroll
-	for (int j = 0; j < J; j++)
-		air_numbers(*(const air_vec<T, V> *)q.a_at(
-				    0, (part.thread + j * AIR_RES_WORKERS) * V),
-			    x[j]);
-	for (uint32_t c = first; c < end; c += C) {
-		air_vec<T, V> v[C][J];
-		float s[C];
-
-#pragma unroll
-		for (int i = 0; i < C; i++) {
-			/* beyond the last one: that one again, in vain */
-			int64_t at = (int64_t)min(c + i, end - 1) * step;
-
+		for (int i = 0; i < AIR_GEMV_HALF; i++)
 #pragma unroll
 			for (int j = 0; j < J; j++)
-				v[i][j] = air_load_vec<T, V>(
-					b + at + j * AIR_RES_WORKERS * V);
-		}
+				if (c + i < end)
+					v[i][j] = air_load_vec<T, V>(
+						b + (int64_t)(c + i) * step +
+						j * AIR_RES_WORKERS * V);
+	}
+
+	/* The same, a column each @pace cycles, the first after @k of them. */
+	__device__ __forceinline__ void load_paced(const T *b, int64_t step,
+						   uint32_t c, uint32_t end,
+						   uint64_t since,
+						   uint32_t pace, uint32_t k)
+	{
 #pragma unroll
-		for (int i = 0; i < C; i++) {
+		for (int i = 0; i < AIR_GEMV_HALF; i++) {
+			while (gpu_ticks() - since < (k + i) * pace &&
+			       !air_gemv_going)
+				;
+#pragma unroll
+			for (int j = 0; j < J; j++)
+				if (c + i < end)
+					v[i][j] = air_load_vec<T, V>(
+						b + (int64_t)(c + i) * step +
+						j * AIR_RES_WORKERS * V);
+		}
+	}
+
+	__device__ __forceinline__ void dot(const float (&x)[J][V], float *s)
+	{
+#pragma unroll
+		for (int i = 0; i < AIR_GEMV_HALF; i++) {
 			s[i] = 0.0f;
 #pragma unroll
 			for (int j = 0; j < J; j++) {
@@ -98,62 +135,147 @@ __device__ __forceinline__ void air_gemv(const air_matmul_params &p,
 					s[i] = fmaf(x[j][k], w[k], s[i]);
 			}
 		}
+	}
+};
 
-		float sum = air_gemv_sum(s, lane);
+template <class T, int J>
+__device__ __forceinline__ void
+air_gemv_sums(const T *x_at, const T *b, int64_t step, const air_gemv_share &s,
+	      float (*partial)[AIR_GEMV_WARPS], bool wait)
+{
+	constexpr int V = 16 / sizeof(T), C = AIR_GEMV_COLUMNS;
+	uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+	air_gemv_columns<T, J> now = {}, then = {};
+	air_vec<T, V> row[J];
+	float x[J][V];
+
+	x_at += threadIdx.x * V;
+	b += threadIdx.x * V;
+	if (wait) {
+		const uint64_t since = gpu_ticks();
+		const uint32_t pace = J * AIR_RES_WORKERS * 16 / AIR_GEMV_PACE;
+
+		now.load_paced(b, step, s.first, s.end, since, pace, 0);
+		then.load_paced(b, step, s.first + AIR_GEMV_HALF, s.end, since,
+				pace, AIR_GEMV_HALF);
+		air_go();
+	} else {
+		now.load(b, step, s.first, s.end);
+		then.load(b, step, s.first + AIR_GEMV_HALF, s.end);
+	}
+#pragma unroll
+	for (int j = 0; j < J; j++)
+		row[j] = *(const air_vec<T, V> *)(x_at +
+						  j * AIR_RES_WORKERS * V);
+#pragma unroll
+	for (int j = 0; j < J; j++)
+		air_numbers(row[j], x[j]);
+#pragma unroll 1
+	for (uint32_t c = s.first; c < s.end; c += C) {
+		float sums[C];
+
+		now.dot(x, sums);
+		now.load(b, step, c + C, s.end);
+		then.dot(x, sums + AIR_GEMV_HALF);
+		then.load(b, step, c + C + AIR_GEMV_HALF, s.end);
+
+		float sum = air_gemv_sum(sums, lane);
 		uint32_t mine = c + air_gemv_column(lane);
 
-		if (lane % (32 / C) == 0 && mine < end)
-			partial[mine - first][warp] = sum;
-	}
-	air_sync(part);
-	for (uint32_t c = first + part.thread; c < end; c += part.threads) {
-		float sum = 0.0f;
-
-#pragma unroll
-		for (int w = 0; w < AIR_GEMV_WARPS; w++)
-			sum += partial[c - first][w];
-		q.store(0, c, sum);
+		if (lane % (32 / C) == 0 && mine < s.end)
+			partial[mine - s.first][warp] = sum;
 	}
 }
 
 template <class T>
-__device__ __forceinline__ bool air_gemv_of(const air_matmul_params &p,
-					    const air_operands &ops,
-					    const air_part &part)
+__device__ __forceinline__ void
+air_gemv_of(const air_res_plan *plan, const air_operands *ops, uint32_t block,
+	    uint32_t blocks, void *shared, bool ahead)
 {
-	constexpr uint32_t piece = AIR_RES_WORKERS * 16 / sizeof(T);
-	uint64_t most = AIR_RES_SHARED / sizeof(float) / AIR_GEMV_WARPS;
+	const air_matmul_params &p = *(const air_matmul_params *)plan->params;
+	const air_part part = { block, blocks, threadIdx.x, AIR_RES_WORKERS,
+				shared };
+	float(*partial)[AIR_GEMV_WARPS] = (float(*)[AIR_GEMV_WARPS])shared;
+	const T *x = (const T *)ops->addr[p.swapped ? 2 : 1];
+	const T *b = (const T *)ops->addr[p.swapped ? 1 : 2];
+	T *y = (T *)ops->addr[0];
+	const int64_t step = p.b_n, y_step = p.y_n;
+	/* the first block reads nothing ahead: it has other operators to do */
+	const air_gemv_share all = air_gemv_share_of(
+		p, block, blocks, ahead ? AIR_GEMV_COLUMNS : 0);
+	air_gemv_share s = all;
+	bool wait = ahead && block;
 
-	if (p.m != 1 || p.batch != 1 || p.k % piece ||
-	    (p.n + part.blocks - 1) / part.blocks > most || p.n < part.blocks)
-		return false;
-	switch (p.k / piece) {
-	case 1:
-		air_gemv<T, 1>(p, ops, part);
-		return true;
-	case 2:
-		air_gemv<T, 2>(p, ops, part);
-		return true;
+	/* more than once only where few blocks found room on the GPU */
+#pragma unroll 1
+	for (; s.first < all.end; s.first = s.end, wait = false) {
+		s.end = all.end - s.first > AIR_RES_GEMV_COLUMNS
+				? s.first + AIR_RES_GEMV_COLUMNS
+				: all.end;
+		if (s.first != all.first)
+			air_sync(part);
+		if (plan->gemv == 1)
+			air_gemv_sums<T, 1>(x, b, step, s, partial, wait);
+		else
+			air_gemv_sums<T, 2>(x, b, step, s, partial, wait);
+		air_sync(part);
+		for (uint32_t c = s.first + threadIdx.x; c < s.end;
+		     c += AIR_RES_WORKERS) {
+			float sum = 0.0f;
+
+#pragma unroll
+			for (int w = 0; w < AIR_GEMV_WARPS; w++)
+				sum += partial[c - s.first][w];
+			y[c * y_step] = air_from_float<T>(sum);
+		}
 	}
-	return false;
+	/* a block without a column is waited for as well */
+	if (wait)
+		air_go();
 }
 
-/* False: it is something else. */
-__device__ __forceinline__ bool
-air_special(const air_body<AIR_OP_matmul> *, uint32_t variant,
-	    const void *params, const air_operands &ops, const air_part &part)
+/*
+ * By one thread, over and over until what is multiplied is there: in time, have
+ * the memory bring what comes after the columns that are read ahead. @n: calls
+ * that have done something.
+ */
+__device__ __forceinline__ void air_gemv_bring(const air_res_plan *plan,
+					       const air_operands *ops,
+					       uint32_t block, uint32_t blocks,
+					       uint64_t since, uint32_t *n)
 {
-	const air_matmul_params &p = *(const air_matmul_params *)params;
+	const air_matmul_params &p = *(const air_matmul_params *)plan->params;
+	const uint32_t bytes = (uint32_t)p.k * 2, at = AIR_GEMV_COLUMNS + *n;
 
-	if ((ops.addr[1] | ops.addr[2]) % 16)
-		return false;
-	if (variant ==
+	if (*n == AIR_GEMV_AHEAD ||
+	    gpu_ticks() - since < at * (bytes / AIR_GEMV_PACE))
+		return;
+
+	const air_gemv_share s =
+		air_gemv_share_of(p, block, blocks, AIR_GEMV_COLUMNS);
+
+	if (s.first + at < s.end)
+		fetch_ahead(ops->addr[p.swapped ? 1 : 2] +
+				    (int64_t)(s.first + at) * p.b_n * 2,
+			    bytes);
+	++*n;
+}
+
+/*
+ * By all working threads: share @block of @blocks of a plan with @gemv. @ahead:
+ * what it multiplies may not be there yet; the matrix is.
+ */
+__device__ __forceinline__ void air_gemv(const air_res_plan *plan,
+					 const air_operands *ops,
+					 uint32_t block, uint32_t blocks,
+					 void *shared, bool ahead)
+{
+	if (plan->variant ==
 	    AIR_MATMUL_VARIANT(AIRUNNER_BF16, AIRUNNER_BF16, AIR_MATMUL_DOT))
-		return air_gemv_of<__nv_bfloat16>(p, ops, part);
-	if (variant ==
-	    AIR_MATMUL_VARIANT(AIRUNNER_F16, AIRUNNER_F16, AIR_MATMUL_DOT))
-		return air_gemv_of<__half>(p, ops, part);
-	return false;
+		air_gemv_of<__nv_bfloat16>(plan, ops, block, blocks, shared,
+					   ahead);
+	else
+		air_gemv_of<__half>(plan, ops, block, blocks, shared, ahead);
 }
 
 #endif /* AIR_RES_GEMV_CUH */

@@ -9,7 +9,7 @@ AIR_CUDA_FATBIN_DECLARE(resident);
 #define STOP_NS	     2000000000ull
 #define CLOCK_ROUNDS 8
 /* Job and state, in lines of their own, are cleared as one. */
-#define STATE_AT 384
+#define STATE_AT 512
 #define CLEARED	 (STATE_AT + sizeof(struct air_res_state))
 
 _Static_assert(sizeof(struct air_res_job) <= STATE_AT, "the job has room");
@@ -185,7 +185,7 @@ static bool has_returned(const struct air_res_kernel *k, uint32_t leader)
 
 bool air_res_kernel_wanted(const struct air_res_kernel *k, uint32_t leader)
 {
-	uint64_t attach = __atomic_load_n(&k->host->mailbox[leader].attach,
+	uint64_t attach = __atomic_load_n(&k->host->attach[leader],
 					  __ATOMIC_RELAXED);
 
 	return airunner_word_lap(attach) == k->tag[leader] &&
@@ -237,18 +237,17 @@ bool air_res_kernel_stop(struct air_res_kernel *k)
 void air_res_kernel_attach(struct air_res_kernel *k, uint32_t leader,
 			   uint32_t place, uint64_t index)
 {
-	struct air_res_mailbox *m = &k->host->mailbox[leader];
 	uint8_t tag = k->tag[leader];
 
-	__atomic_store_n(&m->index, airunner_word(index, tag),
+	__atomic_store_n(&k->host->index[leader], airunner_word(index, tag),
 			 __ATOMIC_RELAXED);
-	__atomic_store_n(&m->attach, airunner_word(place, tag),
+	__atomic_store_n(&k->host->attach[leader], airunner_word(place, tag),
 			 __ATOMIC_RELEASE);
 }
 
 void air_res_kernel_recall(struct air_res_kernel *k, uint32_t leader)
 {
-	__atomic_store_n(&k->host->mailbox[leader].recall,
+	__atomic_store_n(&k->host->recall[leader],
 			 airunner_word(1, k->tag[leader]), __ATOMIC_RELEASE);
 }
 

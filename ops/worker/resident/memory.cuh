@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "ops/worker/resident/resident.h"
+
 typedef unsigned long long ull;
 
 __device__ __forceinline__ uint64_t load_sys(const uint64_t *p)
@@ -86,6 +88,12 @@ __device__ __forceinline__ uint64_t load_gpu(const uint64_t *p)
 		     : "l"(p)
 		     : "memory");
 	return v;
+}
+
+__device__ __forceinline__ void store_gpu(uint64_t *p, uint64_t v)
+{
+	asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(p), "l"(v)
+		     : "memory");
 }
 
 __device__ __forceinline__ void store_release(uint64_t *p, uint64_t v)
@@ -223,6 +231,29 @@ __device__ __forceinline__ void renew_cache(const uint32_t *shared)
 		"{ .reg .b32 v; ld.acquire.sys.shared.u32 v, [%0]; }" ::"r"(
 			air_shared(shared))
 		: "memory");
+}
+
+/* Have @bytes, a multiple of 16, from @from on in the second-level cache. */
+__device__ __forceinline__ void fetch_ahead(uint64_t from, uint32_t bytes)
+{
+#if __CUDA_ARCH__ >= 900
+	asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from),
+		     "r"(bytes)
+		     : "memory");
+#else
+	for (uint32_t i = 0; i < bytes; i += 128)
+		asm volatile("prefetch.global.L2 [%0];" ::"l"(from + i)
+			     : "memory");
+#endif
+}
+
+/*
+ * Where the working warps of a job that was posted ahead wait until it may go
+ * on: another warp waits for the word, and joins them here.
+ */
+__device__ __forceinline__ void air_go(void)
+{
+	asm volatile("bar.sync 2, %0;" ::"n"(AIR_RES_WORKERS + 32) : "memory");
 }
 
 /* In loops that wait for another warp or block. */

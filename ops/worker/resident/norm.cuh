@@ -7,19 +7,20 @@
 #define AIR_RES_NORM_CUH
 
 #include "ops/rms_norm/kernel.cuh"
-#include "ops/worker/resident/resident.h"
+#include "ops/worker/resident/small.cuh"
 
 /* J: vectors a thread. */
 template <class T, int J>
-__device__ __forceinline__ void air_norm_row(const air_row_params &p,
-					     const air_operands &ops,
-					     const air_part &part)
+__device__ __forceinline__ void
+air_small_norm(float epsilon, const air_operands &ops, void *shared)
 {
 	constexpr int V = 16 / sizeof(T);
+	constexpr float part_of_length = 1.0f / (J * AIR_RES_WORKERS * V);
 	using vec = air_vec<T, V>;
-	const vec *from = (const vec *)ops.addr[1] + part.thread;
-	const vec *weight = (const vec *)ops.addr[2] + part.thread;
-	vec *to = (vec *)ops.addr[0] + part.thread;
+	const air_part part = { 0, 1, threadIdx.x, AIR_RES_WORKERS, shared };
+	const vec *from = (const vec *)ops.addr[1] + threadIdx.x;
+	const vec *weight = (const vec *)ops.addr[2] + threadIdx.x;
+	vec *to = (vec *)ops.addr[0] + threadIdx.x;
 	vec x[J], w[J];
 	float squares = 0.0f;
 
@@ -41,7 +42,7 @@ __device__ __forceinline__ void air_norm_row(const air_row_params &p,
 	squares = air_reduce_block(part, squares, air_sum(), 0.0f);
 
 	const typename air_rms_norm<T>::stats s = {
-		1.0f / sqrtf(squares / (float)p.length + p.epsilon)
+		1.0f / sqrtf(squares * part_of_length + epsilon)
 	};
 
 #pragma unroll
@@ -58,39 +59,34 @@ __device__ __forceinline__ void air_norm_row(const air_row_params &p,
 }
 
 template <class T>
-__device__ __forceinline__ bool air_norm_of(const air_row_params &p,
-					    const air_operands &ops,
-					    const air_part &part)
+__device__ __forceinline__ void
+air_small_norm_of(float epsilon, const air_operands &ops, uint32_t vectors,
+		  void *shared)
 {
-	constexpr uint32_t piece = AIR_RES_WORKERS * 16 / sizeof(T);
-
-	if (p.length == piece) {
-		air_norm_row<T, 1>(p, ops, part);
-		return true;
-	}
-	if (p.length == 2 * piece) {
-		air_norm_row<T, 2>(p, ops, part);
-		return true;
-	}
-	return false;
+	if (vectors == 1)
+		air_small_norm<T, 1>(epsilon, ops, shared);
+	else
+		air_small_norm<T, 2>(epsilon, ops, shared);
 }
 
-__device__ __forceinline__ bool
-air_special(const air_body<AIR_OP_rms_norm> *, uint32_t variant,
-	    const void *params, const air_operands &ops, const air_part &part)
+__device__ __forceinline__ bool air_small(const air_body<AIR_OP_rms_norm> *,
+					  const void *params,
+					  const air_operands *ops,
+					  uint32_t vectors, uint32_t variant,
+					  void *shared)
 {
 	const air_row_params &p = *(const air_row_params *)params;
 	uint32_t dtype = variant / 16;
+	float epsilon = p.epsilon;
 
-	if (p.rows != 1 || p.x_step != 1 || p.y_step != 1 || !ops.addr[2] ||
-	    p.w_step != 1 || p.w_f32 != (dtype == AIRUNNER_F32) ||
-	    (ops.addr[0] | ops.addr[1] | ops.addr[2]) % 16)
-		return false;
 	if (dtype == AIRUNNER_BF16)
-		return air_norm_of<__nv_bfloat16>(p, ops, part);
-	if (dtype == AIRUNNER_F16)
-		return air_norm_of<__half>(p, ops, part);
-	return air_norm_of<float>(p, ops, part);
+		air_small_norm_of<__nv_bfloat16>(epsilon, *ops, vectors,
+						 shared);
+	else if (dtype == AIRUNNER_F16)
+		air_small_norm_of<__half>(epsilon, *ops, vectors, shared);
+	else
+		air_small_norm_of<float>(epsilon, *ops, vectors, shared);
+	return true;
 }
 
 #endif /* AIR_RES_NORM_CUH */

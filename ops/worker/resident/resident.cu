@@ -27,8 +27,17 @@
  *    operators go on, and what they complete meanwhile shares the next release.
  *  - What the host or a copy wrote before it submitted may be in the
  *    first-level cache as it was: that is emptied for what is fetched.
+ *  - An operator that is shared is posted to the helpers before those in front
+ *    of it have ended, if it is known by then. Until a word says that they have
+ *    (released behind them, acquired by a warp that waits for it), a helper
+ *    reads nothing but the plan and a matrix that none of them writes.
+ *
+ * What runs once for an operator is kept out of functions that need many
+ * registers: those are saved and restored in local memory, which goes the way
+ * of the first-level cache.
  */
 #include "ops/worker/resident/body.cuh"
+#include "ops/worker/resident/gemv.cuh"
 #include "ops/worker/resident/memory.cuh"
 #include "ops/worker/resident/resident.h"
 
@@ -40,9 +49,11 @@
 #define RUN_LENGTH     8      /* UNORDERED in a row that make a run */
 #define RUN_IDLE_NS    100000 /* a run ends when nothing came for so long */
 #define RUN_SLOTS      16     /* of the ring, at least, for a block of a run */
-#define ASK_EVERY      8      /* rounds between looks at the mailbox */
+#define ASK_EVERY      8      /* rounds between looks at what the host says */
+#define LOOK_EVERY     64     /* likewise, of leaders that wait, if others do */
 #define CLOCK_TICKS    (1u << 20) /* between looks at both clocks */
 #define PAUSE_TICKS    6000	  /* how long the fetching warp holds back */
+#define LOOK_AHEAD     8	  /* entries, for one to be shared */
 #define MOST	       (1u << 30) /* entries that are counted at a time */
 
 /* Why serve() came back, beyond enum air_res_reason. */
@@ -54,6 +65,7 @@ enum { SERVED_COUNT = 16, SERVED_RUN = 17, SERVED_END = 18 };
 #define SHARED 1 /* the helpers take part */
 #define TIMED  2 /* there is a time-out */
 #define HALT   4 /* nothing: there will be no more */
+#define HOST   8 /* an operand is host memory */
 
 typedef void (*air_res_body)(const air_res_plan *, const air_operands *,
 			     uint32_t, uint32_t, void *);
@@ -108,6 +120,10 @@ struct block {
 	bool owner;
 	uint32_t helpers, seq, done;
 	uint32_t shares;
+	uint32_t ahead; /* the entry that was posted ahead; or NO_ID */
+	uint32_t at;	/* the entry that is shared */
+	bool in_run;
+	uint32_t seen; /* of a helper: number of the job */
 	/* what the block was told to do */
 	uint64_t word[4];
 	uint64_t job[AIR_RES_JOB_WORDS];
@@ -131,22 +147,34 @@ struct service {
 	uint64_t stride;
 	uint64_t count;	  /* at most so many */
 	air_res_job *run; /* one of many blocks in a run; else NULL */
-	const air_res_mailbox *mailbox; /* of the leader; NULL in helpers */
+	uint32_t leader;  /* or NOBODY: a helper */
 	uint32_t tag;
 };
+
+#define NOBODY (~0u)
 
 __device__ __forceinline__ uint64_t index_of(const service &sv, uint32_t m)
 {
 	return sv.first + (m & ~3u) * sv.stride + (m & 3);
 }
 
+/* What the kernel was launched with, and where things are. */
 struct world {
-	const air_res_params &p;
+	air_res_params p;
 	air_res_host *host;
 	air_res_job *job;
 	air_res_state *state;
 	uint64_t *next;
 };
+
+/*
+ * In shared memory, as what a thread keeps in local memory is forgotten with
+ * the first-level cache and has a long way then.
+ */
+static __shared__ world g;
+
+/* Scratch of operators. */
+static __shared__ __align__(16) unsigned char scratch[AIR_RES_SHARED];
 
 /* -------------------------------------------------------------- fetching */
 
@@ -469,23 +497,45 @@ __device__ __forceinline__ uint32_t same_slots(uint64_t word, uint8_t lap,
 	return here;
 }
 
-/* Begin to read what may end the service, a word a lane. */
-__device__ __forceinline__ uint64_t ask_host(const world &g, const service &sv)
+/*
+ * Begin to read what the host says, a word a lane: what may end the service,
+ * and, above ASK_ATTACH, which rings other leaders are to take.
+ */
+#define ASK_ATTACH 8
+
+__device__ __forceinline__ uint64_t ask_host(const service &sv)
 {
 	uint32_t lane = threadIdx.x % 32;
+	const uint64_t *p = lane == 0	? &g.host->stop
+			    : lane == 1 ? &g.host->recall[sv.leader]
+					: &g.host->attach[lane - ASK_ATTACH];
 
-	if (!sv.mailbox || lane > 1)
+	if (sv.leader == NOBODY || lane >= ASK_ATTACH + AIR_RES_LEADERS ||
+	    (lane > 1 && lane < ASK_ATTACH))
 		return 0;
-	return load_sys(lane ? &g.host->stop : &sv.mailbox->recall);
+	return load_sys(p);
 }
 
 __device__ __forceinline__ bool called_back(const service &sv, uint64_t said)
 {
-	uint64_t recall = __shfl_sync(~0u, said, 0);
-	uint64_t stop = __shfl_sync(~0u, said, 1);
+	uint64_t stop = __shfl_sync(~0u, said, 0);
+	uint64_t recall = __shfl_sync(~0u, said, 1);
 
-	return stop || (sv.mailbox && airunner_word_lap(recall) == sv.tag &&
+	return stop || (airunner_word_lap(recall) == sv.tag &&
 			airunner_payload(recall));
+}
+
+/* Pass on what is new to leaders that wait. @known: what this lane passed on */
+__device__ __forceinline__ void pass_on(uint64_t said, uint64_t &known)
+{
+	uint32_t lane = threadIdx.x % 32;
+
+	if (!__any_sync(~0u, lane >= ASK_ATTACH && said != known))
+		return;
+	fence_sys();
+	if (lane >= ASK_ATTACH && lane < ASK_ATTACH + AIR_RES_LEADERS)
+		store_release(&g.state->attach[lane - ASK_ATTACH], said);
+	known = said;
 }
 
 /* Entry @n was made of slot 0 of this round. */
@@ -530,13 +580,14 @@ __device__ __forceinline__ uint64_t await_slot(const uint64_t *p, uint8_t lap)
  * By value, and with the channel's fields in variables: behind every access
  * that is volatile to the compiler, memory would be read again.
  */
-__device__ void fetch_loop(const world &g, const service sv)
+__device__ void fetch_loop(const service sv)
 {
 	uint32_t lane = threadIdx.x % 32, w = lane % 8, slot = lane / 8;
 	const uint64_t *sq = (const uint64_t *)self.channel.sq;
 	uint32_t order = self.channel.order;
 	uint64_t mask = (1ull << order) - 1;
 	uint64_t active = gpu_ticks();
+	uint64_t known = 0;
 	uint32_t n = 0, polls = 0, streak = 0, reason = 0, want = FEW;
 	bool fresh = false, idle = false, alone = false;
 
@@ -568,7 +619,7 @@ __device__ void fetch_loop(const world &g, const service sv)
 			end = load_gpu((const uint64_t *)&sv.run->end);
 		/* in the same round trip of the bus as the slots */
 		if (ask)
-			said = ask_host(g, sv);
+			said = ask_host(sv);
 		if (wait) {
 			uint64_t i = index_of(sv, n + slot);
 
@@ -666,7 +717,10 @@ __device__ void fetch_loop(const world &g, const service sv)
 					break;
 				}
 			}
-			if (__any_sync(~0u, slot < here && s.host_memory))
+			bool host =
+				__any_sync(~0u, slot < here && s.host_memory);
+
+			if (host)
 				fence_sys();
 			if (slot < here) {
 				entry &e = self.ring[(n + slot) % DEPTH];
@@ -678,7 +732,7 @@ __device__ void fetch_loop(const world &g, const service sv)
 					e.run = s.run;
 					e.block = s.block;
 					e.blocks = s.blocks;
-					e.how = s.how;
+					e.how = s.how | (host ? HOST : 0);
 					e.status = s.status;
 					e.detail = s.detail;
 				}
@@ -738,9 +792,10 @@ __device__ void fetch_loop(const world &g, const service sv)
 		uint64_t now = __shfl_sync(~0u, gpu_ticks(), 0);
 		bool back = called_back(sv, said);
 
+		pass_on(said, known);
 		/* another leader wants the helpers: it shall not wait for ever
 		 */
-		if (sv.run && sv.mailbox &&
+		if (sv.run && sv.leader != NOBODY &&
 		    __any_sync(~0u, load_acquire(&g.job->waiting)))
 			back = true;
 
@@ -787,7 +842,7 @@ __device__ __forceinline__ void sync_workers(void)
  * One leader at a time has the helpers. It keeps them while it has more to do,
  * until another one asks for them. By thread 0.
  */
-__device__ void take_helpers(const world &g)
+__device__ void take_helpers(void)
 {
 	air_res_job *job = g.job;
 
@@ -811,7 +866,7 @@ __device__ void take_helpers(const world &g)
 	self.done = (uint32_t)done;
 }
 
-__device__ void leave_helpers(const world &g)
+__device__ void leave_helpers(void)
 {
 	if (!self.owner)
 		return;
@@ -820,26 +875,44 @@ __device__ void leave_helpers(const world &g)
 	store_release(&g.job->lock, 0u);
 }
 
+#define JOB_PAYLOAD ((1ull << AIR_RES_JOB_BITS) - 1)
+
+/* Of the job with the number self.seq. */
+__device__ __forceinline__ uint64_t job_word(uint64_t payload)
+{
+	return (uint64_t)self.seq << AIR_RES_JOB_BITS | (payload & JOB_PAYLOAD);
+}
+
+__device__ __forceinline__ uint32_t blocks_of(uint64_t what)
+{
+	return (uint32_t)(what >> 8) & 0xffff;
+}
+
 /*
  * By the first warp: give the helpers a job. Everything the block has written
- * before is visible to who sees the words. Each lane has one of them.
+ * before is visible to who sees the words, unless it is posted ahead. Each lane
+ * has one of them.
  */
-__device__ void post_job(const world &g, uint64_t payload)
+__device__ void post_job(uint64_t payload, bool ahead)
 {
 	uint32_t lane = threadIdx.x % 32;
-	uint64_t tag = (uint64_t)(self.seq + 1) << AIR_RES_JOB_BITS;
 
-	if (lane < AIR_RES_JOB_WORDS)
-		store_release(&g.job->word[lane],
-			      tag | (payload &
-				     ((1ull << AIR_RES_JOB_BITS) - 1)));
-	__syncwarp();
 	if (lane == 0)
 		self.seq++;
+	__syncwarp();
+	if (lane == AIR_RES_JOB_KIND)
+		payload |= (uint64_t)(self.seq >> 16) << 24 |
+			   (ahead ? AIR_RES_JOB_AHEAD : 0);
+	if (lane >= AIR_RES_JOB_WORDS)
+		return;
+	if (ahead)
+		store_gpu(&g.job->word[lane], job_word(payload));
+	else
+		store_release(&g.job->word[lane], job_word(payload));
 }
 
 /* By thread 0: @n helpers have done their shares. */
-__device__ void await_helpers(const world &g, uint32_t n)
+__device__ void await_helpers(uint32_t n)
 {
 	uint64_t both;
 
@@ -848,50 +921,163 @@ __device__ void await_helpers(const world &g, uint32_t n)
 		both = load_acquire((const uint64_t *)&g.job->done);
 	while ((uint32_t)both != self.done);
 	if (both >> 32)
-		leave_helpers(g);
+		leave_helpers();
 }
 
-/* An operator too large for one block: the helpers take shares of it. */
-__device__ void share(const world &g, const entry &e, void *shared)
+__device__ __forceinline__ bool is_gemv(const air_res_plan *plan,
+					const air_operands *ops)
 {
-	const air_res_plan *home = (const air_res_plan *)e.plan;
-	const air_res_plan *plan =
-		e.block ? &self.cache.plan[e.block - 1] : home;
-	const air_operands *ops = &e.ops;
+	return plan->gemv && !((ops->addr[1] | ops->addr[2]) % 16);
+}
+
+/*
+ * By all working threads: share @block of @blocks. @ahead: operators before it
+ * have not all ended.
+ */
+__device__ __forceinline__ void run_share(const air_res_plan *plan,
+					  const air_operands *ops,
+					  uint32_t block, uint32_t blocks,
+					  bool ahead)
+{
+	if (is_gemv(plan, ops)) {
+		air_gemv(plan, ops, block, blocks, scratch, ahead);
+		return;
+	}
+	if (ahead && block)
+		air_go();
+	body_of(plan->op)(plan, ops, block, blocks, scratch);
+}
+
+__device__ __forceinline__ const air_res_plan *plan_of(const entry &e)
+{
+	return e.how & SHARED && e.block ? &self.cache.plan[e.block - 1]
+					 : (const air_res_plan *)e.plan;
+}
+
+__device__ __forceinline__ uint32_t shares_of(const air_res_plan *plan)
+{
+	return plan->tiles < self.helpers + 1 ? plan->tiles : self.helpers + 1;
+}
+
+/* What the first warp posts of an operator that is shared. */
+__device__ __forceinline__ uint64_t share_word(const entry &e, uint32_t shares)
+{
 	uint32_t lane = threadIdx.x % 32;
 
-	if (threadIdx.x == 0) {
-		take_helpers(g);
-		self.shares = plan->tiles < self.helpers + 1 ? plan->tiles
-							     : self.helpers + 1;
+	if (lane == AIR_RES_JOB_KIND)
+		return AIR_RES_SHARE | shares << 8;
+	if (lane == AIR_RES_JOB_PLAN)
+		return e.plan;
+	return lane < AIR_RES_JOB_WORDS
+		       ? e.ops.addr[lane - AIR_RES_JOB_OPERANDS]
+		       : 0;
+}
+
+/*
+ * By the first warp, at entry @i, which is shared: the next one that is, if it
+ * is known and can be posted ahead: a matrix that is read early is of none of
+ * the operators between, nor of this one. Else NO_ID. Helpers that have no
+ * share of this one do not know what others have written.
+ */
+__device__ uint32_t find_ahead(uint32_t i)
+{
+	uint32_t lane = threadIdx.x % 32, k = i + 1 + lane;
+	const entry &mine = self.ring[k % DEPTH];
+	uint32_t found = __ballot_sync(
+		~0u, lane < LOOK_AHEAD &&
+			     gate_passed(&self.fetched[k % DEPTH], k / DEPTH) &&
+			     mine.how == SHARED && mine.plan && mine.block);
+
+	if (!found)
+		return NO_ID;
+
+	const uint32_t next = i + __ffs(found);
+	const entry &e = self.ring[next % DEPTH];
+	const air_res_plan *plan = plan_of(e);
+
+	if (shares_of(plan) > self.shares)
+		return NO_ID;
+	if (!plan->gemv)
+		return next;
+
+	const air_matmul_params &p = *(const air_matmul_params *)plan->params;
+	const uint32_t operand = p.swapped ? 1 : 2;
+	const entry &before = self.ring[(i + lane) % DEPTH];
+	bool writes = false;
+
+	if (i + lane < next && before.plan) {
+		const air_res_extent &y = plan_of(before)->extent[0];
+		const air_res_extent &b = plan->extent[operand];
+		uint64_t y_at = before.ops.addr[0], b_at = e.ops.addr[operand];
+
+		writes = y_at - y.below < b_at + b.above &&
+			 b_at - b.below < y_at + y.above;
 	}
+	return __any_sync(~0u, writes) ? NO_ID : next;
+}
+
+/*
+ * An operator too large for one block, entry @i: the helpers take shares of it.
+ * While they end, the next one of its kind is looked for: it is posted ahead,
+ * so that they are ready for it and the memory is not idle while small
+ * operators run between.
+ */
+__device__ void share(uint32_t i)
+{
+	const entry &e = self.ring[i % DEPTH];
+	const air_res_plan *plan = plan_of(e);
+	bool ahead = self.ahead == i;
+
+	if (threadIdx.x == 0)
+		self.at = i;
+	if (ahead) {
+		if (threadIdx.x == 0)
+			store_release(&g.job->go, self.seq);
+	} else {
+		if (threadIdx.x == 0) {
+			take_helpers();
+			self.shares = shares_of(plan);
+		}
+		sync_workers();
+		if (threadIdx.x < 32)
+			post_job(share_word(e, self.shares), false);
+	}
+	run_share(plan, &e.ops, 0, self.shares, ahead);
 	sync_workers();
 	if (threadIdx.x < 32) {
-		uint64_t payload = 0;
+		uint32_t next = find_ahead(self.at), shares = 0;
+		uint64_t word = 0;
 
-		if (lane == AIR_RES_JOB_KIND)
-			payload = AIR_RES_SHARE | self.shares << 8;
-		else if (lane == AIR_RES_JOB_PLAN)
-			payload = (uint64_t)home;
-		else if (lane < AIR_RES_JOB_WORDS)
-			payload = ops->addr[lane - AIR_RES_JOB_OPERANDS];
-		post_job(g, payload);
+		if (next != NO_ID) {
+			const entry &n = self.ring[next % DEPTH];
+
+			shares = shares_of(plan_of(n));
+			word = share_word(n, shares);
+		}
+		__syncwarp();
+		if (threadIdx.x == 0)
+			await_helpers(self.shares - 1);
+		__syncwarp();
+		if (!self.owner)
+			next = NO_ID;
+		if (next != NO_ID)
+			post_job(word, true);
+		if (threadIdx.x == 0) {
+			self.ahead = next;
+			self.shares = shares;
+		}
 	}
-	body_of(plan->op)(plan, ops, 0, self.shares, shared);
-	sync_workers();
-	if (threadIdx.x == 0)
-		await_helpers(g, self.shares - 1);
 	sync_workers();
 }
 
-__device__ void work_loop(const world &g, const service &sv, void *shared)
+__device__ void work_loop(void)
 {
 	for (uint32_t i = 0;; i++) {
 		entry &e = self.ring[i % DEPTH];
 
-		if (threadIdx.x == 0 && self.owner && !sv.run &&
+		if (threadIdx.x == 0 && self.owner && !self.in_run &&
 		    !gate_passed(&self.fetched[i % DEPTH], i / DEPTH))
-			leave_helpers(g);
+			leave_helpers();
 		while (!gate_await(&self.fetched[i % DEPTH], i / DEPTH))
 			;
 
@@ -910,10 +1096,15 @@ __device__ void work_loop(const world &g, const service &sv, void *shared)
 			plan = (const air_res_plan *)e.plan;
 		}
 		if (plan) {
-			if (how & SHARED)
-				share(g, e, shared);
-			else
-				run(plan, &e.ops, e.block, e.blocks, shared);
+			if (__builtin_expect(how & SHARED, 0)) {
+				share(i);
+				/* registers are short there: see struct world
+				 */
+				i = self.at;
+				how = self.ring[i % DEPTH].how;
+			} else {
+				run(plan, &e.ops, e.block, e.blocks, scratch);
+			}
 		}
 		/* also keeps everybody within a round of the ring */
 		sync_workers();
@@ -974,7 +1165,7 @@ __device__ void await_fetched(uint32_t n)
 		spin();
 }
 
-__device__ void publish_loop(const world &g, const service sv)
+__device__ void publish_loop(const service sv)
 {
 	uint64_t *cq = (uint64_t *)self.channel.cq;
 	uint32_t order = self.channel.order;
@@ -1064,12 +1255,14 @@ __device__ void begin_channel(void)
 }
 
 /* By all threads. Returns how many submissions were served; self.reason why. */
-__device__ __noinline__ uint64_t serve(const world &g, const service &sv,
-				       void *shared)
+__device__ __noinline__ uint64_t serve(const service &sv)
 {
 	__syncthreads();
-	if (threadIdx.x == 0)
+	if (threadIdx.x == 0) {
 		self.published = 0;
+		self.ahead = NO_ID;
+		self.in_run = sv.run;
+	}
 	if (threadIdx.x < CACHED_PLANS)
 		self.cache.used[threadIdx.x] = 0;
 	if (threadIdx.x < DEPTH) {
@@ -1078,11 +1271,11 @@ __device__ __noinline__ uint64_t serve(const world &g, const service &sv,
 	}
 	__syncthreads();
 	if (threadIdx.x < AIR_RES_WORKERS)
-		work_loop(g, sv, shared);
+		work_loop();
 	else if (threadIdx.x < AIR_RES_WORKERS + 32)
-		fetch_loop(g, sv);
+		fetch_loop(sv);
 	else
-		publish_loop(g, sv);
+		publish_loop(sv);
 	__syncthreads();
 	if (threadIdx.x < DEPTH) {
 		gate_end(&self.fetched[threadIdx.x]);
@@ -1097,15 +1290,14 @@ __device__ __noinline__ uint64_t serve(const world &g, const service &sv,
  * it;
  * *@skip: below this one some behind it have been served already.
  */
-__device__ uint64_t lead_run(const world &g, void *shared,
-			     const air_res_mailbox *box, uint32_t tag,
-			     uint64_t channel, uint64_t first, uint64_t *skip,
+__device__ uint64_t lead_run(uint32_t me, uint32_t tag, uint64_t channel,
+			     uint64_t first, uint64_t *skip,
 			     uint64_t *completed)
 {
 	if (threadIdx.x == 0) {
 		uint32_t most = (1u << self.channel.order) / RUN_SLOTS;
 
-		take_helpers(g);
+		take_helpers();
 		self.shares = self.helpers + 1;
 		if (self.shares > most)
 			self.shares = most ? most : 1;
@@ -1115,22 +1307,23 @@ __device__ uint64_t lead_run(const world &g, void *shared,
 	if (threadIdx.x < 32) {
 		uint32_t lane = threadIdx.x;
 
-		post_job(g, lane == AIR_RES_JOB_KIND
-				    ? AIR_RES_RUN | self.shares << 8
-			    : lane == AIR_RES_JOB_CHANNEL ? channel
-			    : lane == AIR_RES_JOB_FIRST	  ? first
-							  : first >> 32);
+		post_job(lane == AIR_RES_JOB_KIND
+				 ? AIR_RES_RUN | self.shares << 8
+			 : lane == AIR_RES_JOB_CHANNEL ? channel
+			 : lane == AIR_RES_JOB_FIRST   ? first
+						       : first >> 32,
+			 false);
 	}
 
 	uint32_t blocks = self.shares;
-	service sv = { first, blocks, ~0ull, g.job, box, tag };
-	uint64_t n = serve(g, sv, shared);
+	service sv = { first, blocks, ~0ull, g.job, me, tag };
+	uint64_t n = serve(sv);
 
 	if (threadIdx.x == 0) {
 		uint64_t last = 0;
 
 		g.next[0] = index_of(sv, (uint32_t)n);
-		await_helpers(g, blocks - 1);
+		await_helpers(blocks - 1);
 		for (uint32_t k = 0; k < blocks; k++) {
 			uint64_t x = load_gpu(&g.next[k]);
 
@@ -1145,7 +1338,7 @@ __device__ uint64_t lead_run(const world &g, void *shared,
 		self.word[0] = load_gpu((const uint64_t *)&g.job->end);
 		self.word[1] = last;
 		self.word[2] = n;
-		leave_helpers(g);
+		leave_helpers();
 	}
 	__syncthreads();
 	*skip = self.word[1];
@@ -1154,7 +1347,7 @@ __device__ uint64_t lead_run(const world &g, void *shared,
 }
 
 /* Thread 0 of leader 0, when no ring is attached: whether the kernel ends. */
-__device__ bool may_end(const world &g, uint64_t since)
+__device__ bool may_end(uint64_t since)
 {
 	air_res_state *st = g.state;
 
@@ -1177,15 +1370,21 @@ __device__ bool may_end(const world &g, uint64_t since)
  * Thread 0: wait for a ring. False: the kernel ends. self.word[0], [1] are the
  * channel's place and the index to begin at.
  */
-__device__ bool await_ring(const world &g, uint32_t me, uint32_t tag)
+__device__ bool await_ring(uint32_t me, uint32_t tag)
 {
-	const air_res_mailbox *box = &g.host->mailbox[me];
 	uint64_t since = gpu_now();
 
-	for (;;) {
-		uint64_t attach = load_sys(&box->attach);
+	for (uint32_t n = 0;; n++) {
+		/*
+		 * A leader that has a ring looks for all. Now and then this
+		 * one does itself: that one may be busy for long.
+		 */
+		bool others = load_acquire(&g.state->attached);
+		uint64_t attach = others && n % LOOK_EVERY
+					  ? load_acquire(&g.state->attach[me])
+					  : load_sys(&g.host->attach[me]);
 
-		if (load_acquire(&g.state->attached))
+		if (others)
 			since = gpu_now();
 		if (airunner_word_lap(attach) == tag) {
 			atomicAdd(&g.state->attached, 1);
@@ -1194,23 +1393,21 @@ __device__ bool await_ring(const world &g, uint32_t me, uint32_t tag)
 				/* also for what other kernels have written */
 				fence_sys();
 				self.word[0] = airunner_payload(attach);
-				self.word[1] =
-					airunner_payload(load_sys(&box->index));
+				self.word[1] = airunner_payload(
+					load_sys(&g.host->index[me]));
 				return true;
 			}
 			atomicSub(&g.state->attached, 1);
 		}
 		if (load_acquire(&g.state->quit) == AIR_RES_GO ||
-		    (me == 0 && may_end(g, since)))
+		    (me == 0 && may_end(since)))
 			return false;
-		/* what is read over the bus here delays what others release */
-		__nanosleep(load_acquire(&g.state->attached) ? 4000 : 200);
+		__nanosleep(others ? 1000 : 200);
 	}
 }
 
 /* Serve one attachment. */
-__device__ void lead_ring(const world &g, void *shared, uint32_t me,
-			  uint32_t tag)
+__device__ void lead_ring(uint32_t me, uint32_t tag)
 {
 	air_res_mailbox *box = &g.host->mailbox[me];
 	uint64_t channel = self.word[0], index = self.word[1];
@@ -1218,7 +1415,7 @@ __device__ void lead_ring(const world &g, void *shared, uint32_t me,
 	uint32_t reason;
 
 	do {
-		service sv = { index, 1, ~0ull, NULL, box, tag };
+		service sv = { index, 1, ~0ull, NULL, me, tag };
 
 		/* below skip, some were served in the run */
 		if (index < skip) {
@@ -1231,21 +1428,21 @@ __device__ void lead_ring(const world &g, void *shared, uint32_t me,
 			sv.count = 1;
 		}
 
-		uint64_t n = serve(g, sv, shared);
+		uint64_t n = serve(sv);
 
 		completed += n;
 		index += n;
 		reason = self.reason;
 		if (reason == SERVED_RUN) {
 			run = index;
-			index = lead_run(g, shared, box, tag, channel, run,
-					 &skip, &completed);
+			index = lead_run(me, tag, channel, run, &skip,
+					 &completed);
 			blocks = self.shares;
 		}
 	} while (reason >= SERVED_COUNT);
 
 	if (threadIdx.x == 0) {
-		leave_helpers(g);
+		leave_helpers();
 		store_sys(&box->stopped, airunner_word(index, tag));
 		store_sys(&box->completed, airunner_word(completed, tag));
 		store_sys(&box->busy_ns, airunner_word(self.busy, tag));
@@ -1254,14 +1451,14 @@ __device__ void lead_ring(const world &g, void *shared, uint32_t me,
 	}
 }
 
-__device__ void lead(const world &g, void *shared, uint32_t me)
+__device__ void lead(uint32_t me)
 {
 	uint32_t tag = g.p.tag[me];
 
 	self.owner = false;
 	for (;; tag = air_res_next_tag(tag)) {
 		if (threadIdx.x == 0) {
-			self.word[3] = await_ring(g, me, tag);
+			self.word[3] = await_ring(me, tag);
 			self.busy = 0;
 			if (self.word[3])
 				self.channel =
@@ -1272,7 +1469,7 @@ __device__ void lead(const world &g, void *shared, uint32_t me)
 		if (!self.word[3])
 			return;
 		begin_channel();
-		lead_ring(g, shared, me, tag);
+		lead_ring(me, tag);
 		__syncthreads();
 	}
 }
@@ -1285,9 +1482,8 @@ __device__ void lead(const world &g, void *shared, uint32_t me)
  * share is waited for; who has none may be late, and see the words of two jobs
  * or never see one.
  */
-__device__ uint32_t await_job(const world &g, uint32_t rank, uint32_t seen)
+__device__ uint32_t await_job(uint32_t rank, uint32_t seen)
 {
-	const uint64_t mask = (1ull << AIR_RES_JOB_BITS) - 1;
 	uint32_t lane = threadIdx.x;
 	const uint64_t *mine = lane < AIR_RES_JOB_WORDS
 				       ? &g.job->word[lane]
@@ -1311,25 +1507,50 @@ __device__ uint32_t await_job(const world &g, uint32_t rank, uint32_t seen)
 			continue;
 		seen = first;
 
-		uint64_t what = __shfl_sync(~0u, word & mask, 0);
-		const uint64_t *plan = (const uint64_t *)__shfl_sync(
-			~0u, word & mask, AIR_RES_JOB_PLAN);
+		word &= JOB_PAYLOAD;
 
-		if (rank + 1 >= what >> 8)
+		uint64_t what = __shfl_sync(~0u, word, 0);
+		uint64_t plan = __shfl_sync(~0u, word, AIR_RES_JOB_PLAN);
+
+		if (rank + 1 >= blocks_of(what))
 			continue;
 		if (lane < AIR_RES_JOB_WORDS)
-			self.job[lane] = word & mask;
+			self.job[lane] = word;
 		if ((what & 0xff) == AIR_RES_SHARE)
 #pragma unroll
 			for (uint32_t k = 0; k < sizeof(self.plan) / 8; k += 32)
 				if (k + lane < sizeof(self.plan) / 8)
 					((uint64_t *)&self.plan)[k + lane] =
-						load_gpu(plan + k + lane);
+						load_gpu(
+							(const uint64_t *)plan +
+							k + lane);
 		return seen;
 	}
 }
 
-__device__ void help(const world &g, void *shared)
+/*
+ * By the warp that has nothing else to do in a share: until the job @what,
+ * which was posted ahead, may go on.
+ */
+__device__ void await_go(uint64_t what, uint32_t seen, uint32_t rank)
+{
+	const air_operands *ops =
+		(const air_operands *)&self.job[AIR_RES_JOB_OPERANDS];
+	const bool gemv = is_gemv(&self.plan, ops) && threadIdx.x % 32 == 0;
+	const uint64_t since = gpu_ticks();
+	uint32_t n = 0;
+	uint32_t number = (uint32_t)(what >> 24) << 16 | (seen & 0xffff);
+
+	while (load_acquire(&g.job->go) != number)
+		if (gemv)
+			air_gemv_bring(&self.plan, ops, rank + 1,
+				       blocks_of(what), since, &n);
+	if (threadIdx.x % 32 == 0)
+		air_gemv_going = 1;
+	air_go();
+}
+
+__device__ void help(void)
 {
 	uint32_t seen = 0, rank = 0;
 
@@ -1347,11 +1568,15 @@ __device__ void help(const world &g, void *shared)
 	rank = self.shares;
 	for (;;) {
 		if (threadIdx.x < 32)
-			seen = await_job(g, rank, seen);
+			seen = await_job(rank, seen);
+		if (threadIdx.x == 0) {
+			self.seen = seen;
+			air_gemv_going = 0;
+		}
 		__syncthreads();
 
-		uint32_t kind = (uint32_t)self.job[AIR_RES_JOB_KIND] & 0xff;
-		uint32_t blocks = (uint32_t)(self.job[AIR_RES_JOB_KIND] >> 8);
+		uint64_t what = self.job[AIR_RES_JOB_KIND];
+		uint32_t kind = what & 0xff, blocks = blocks_of(what);
 
 		if (kind == AIR_RES_QUIT)
 			return;
@@ -1362,7 +1587,7 @@ __device__ void help(const world &g, void *shared)
 				       blocks,
 				       ~0ull,
 				       g.job,
-				       NULL,
+				       NOBODY,
 				       0 };
 
 			if (threadIdx.x == 0)
@@ -1372,16 +1597,20 @@ __device__ void help(const world &g, void *shared)
 			__syncthreads();
 			begin_channel();
 
-			uint64_t n = serve(g, sv, shared);
+			uint64_t n = serve(sv);
 
 			if (threadIdx.x == 0)
 				g.next[rank + 1] = index_of(sv, (uint32_t)n);
-		} else if (threadIdx.x < AIR_RES_WORKERS) {
-			body_of(self.plan.op)(
-				&self.plan,
-				(const air_operands *)&self
-					.job[AIR_RES_JOB_OPERANDS],
-				rank + 1, blocks, shared);
+		} else {
+			bool ahead = what & AIR_RES_JOB_AHEAD;
+
+			if (threadIdx.x < AIR_RES_WORKERS)
+				run_share(&self.plan,
+					  (const air_operands *)&self
+						  .job[AIR_RES_JOB_OPERANDS],
+					  rank + 1, blocks, ahead);
+			else if (threadIdx.x < AIR_RES_WORKERS + 32 && ahead)
+				await_go(what, self.seen, rank);
 		}
 		__syncthreads();
 		if (threadIdx.x == 0)
@@ -1397,14 +1626,14 @@ __device__ void help(const world &g, void *shared)
 extern "C" __global__ void
 air_resident(const __grid_constant__ air_res_params p)
 {
-	__shared__ __align__(16) unsigned char shared[AIR_RES_SHARED];
-	world g = { p, (air_res_host *)p.host, (air_res_job *)p.job,
-		    (air_res_state *)p.state, (uint64_t *)p.next };
-
+	if (threadIdx.x == 0)
+		g = { p, (air_res_host *)p.host, (air_res_job *)p.job,
+		      (air_res_state *)p.state, (uint64_t *)p.next };
+	__syncthreads();
 	if (blockIdx.x < p.leaders)
-		lead(g, shared, blockIdx.x);
+		lead(blockIdx.x);
 	else
-		help(g, shared);
+		help();
 }
 
 /* Lets the host compare its clock with the GPU's. */

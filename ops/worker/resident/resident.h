@@ -37,6 +37,10 @@
 #define AIR_RES_MAX_BLOCKS 1024
 /* Vectors of an operator that small.cuh does: four a thread. */
 #define AIR_RES_VECTORS (4 * AIR_RES_WORKERS)
+/* Of a column that gemv.cuh does: two a thread. */
+#define AIR_RES_GEMV_VECTORS 2
+/* Columns that a block of it has room for. */
+#define AIR_RES_GEMV_COLUMNS (AIR_RES_SHARED / 4 / (AIR_RES_WORKERS / 32))
 
 /**
  * struct air_res_extent - struct air_extent as a leader checks it
@@ -55,9 +59,13 @@ struct air_res_extent {
  * struct air_res_plan - a descriptor, in device memory
  * @op, @variant: which body
  * @tiles: blocks worth sharing it among; 1: not
- * @vectors: not 0: the operator is so many independent 16-byte vectors, if its
- *	operands are aligned to that, and at most AIR_RES_VECTORS: the body of
- *	small.cuh will do
+ * @vectors: not 0: the operator has a body in small.cuh and beside it, which
+ *	this number is for, and that will do if its operands are aligned to 16
+ *	bytes. Elementwise operators: independent vectors, at most
+ *	AIR_RES_VECTORS. rms_norm: vectors a thread. softmax: threads a row.
+ *	rope: vectors of half a row
+ * @gemv: not 0: the operator is a row times a matrix as gemv.cuh does it, if
+ *its operands are aligned to 16 bytes: vectors of a column that a thread has
  * @extent: of the operands
  * @params: the body's
  *
@@ -69,6 +77,8 @@ struct air_res_plan {
 	uint32_t variant;
 	uint32_t tiles;
 	uint32_t vectors;
+	uint32_t gemv;
+	uint32_t resv;
 	struct air_res_extent extent[AIRUNNER_MAX_TENSORS];
 	unsigned char params[AIR_PARAMS_MAX];
 };
@@ -109,37 +119,39 @@ enum air_res_reason {
 };
 
 /**
- * struct air_res_mailbox - of one leader, in host memory the GPU addresses
- * @attach: written by the host, last: the channel's place in the table
- * @index: written by the host before @attach: the ring index to begin at
- * @recall: written by the host: come back
- * @reason: written by the leader, last: enum air_res_reason
- * @stopped: written by the leader: the next index, 56 bits
- * @completed: written by the leader: submissions it answered
- * @busy_ns: written by the leader: time operators took
+ * struct air_res_mailbox - what a leader says, in host memory the GPU addresses
+ * @reason: written last: enum air_res_reason
+ * @stopped: the next index, 56 bits
+ * @completed: submissions it answered
+ * @busy_ns: time operators took
  *
  * Each word is tagged with the attachment's number (airunner_word()).
  */
 struct air_res_mailbox {
-	uint64_t attach;
-	uint64_t index;
-	uint64_t recall;
-	uint64_t resv0[13];
 	uint64_t reason;
 	uint64_t stopped;
 	uint64_t completed;
 	uint64_t busy_ns;
-	uint64_t resv1[12];
+	uint64_t resv[12];
 };
 
 /**
  * struct air_res_host - host memory that host and kernel share
  * @stop: written by the host: non-zero: give back all rings and end
- * @mailbox: by leader
+ * @recall: written by the host, by leader: come back
+ * @attach: written by the host, by leader: the channel's place in the table
+ * @index: written by the host before @attach: the ring index to begin at
+ * @mailbox: written by the leaders
+ *
+ * What the host writes is together, so that one leader can look at it for all.
+ * Words but @stop are tagged with the attachment's number.
  */
 struct air_res_host {
 	uint64_t stop;
-	uint64_t resv[15];
+	uint64_t recall[AIR_RES_LEADERS];
+	uint64_t resv0[15 - AIR_RES_LEADERS];
+	uint64_t attach[AIR_RES_LEADERS];
+	uint64_t index[AIR_RES_LEADERS];
 	struct air_res_mailbox mailbox[AIR_RES_LEADERS];
 };
 
@@ -148,8 +160,12 @@ struct air_res_host {
  * so that who reads them all at once knows whether they belong together.
  */
 enum air_res_job_word {
-	AIR_RES_JOB_KIND, /* enum air_res_job_kind, blocks << 8 */
-	AIR_RES_JOB_PLAN, /* AIR_RES_SHARE */
+	/*
+	 * enum air_res_job_kind, blocks << 8, the rest of the job's number <<
+	 * 24, AIR_RES_JOB_AHEAD
+	 */
+	AIR_RES_JOB_KIND,
+	AIR_RES_JOB_PLAN,			  /* AIR_RES_SHARE */
 	AIR_RES_JOB_CHANNEL = AIR_RES_JOB_PLAN,	  /* AIR_RES_RUN */
 	AIR_RES_JOB_OPERANDS,			  /* AIR_RES_SHARE */
 	AIR_RES_JOB_FIRST = AIR_RES_JOB_OPERANDS, /* AIR_RES_RUN: two words */
@@ -157,11 +173,18 @@ enum air_res_job_word {
 };
 
 #define AIR_RES_JOB_BITS 48
+/*
+ * In AIR_RES_JOB_KIND, with AIR_RES_SHARE: the operators before it have not all
+ * ended. Only what none of them writes may be read before
+ * struct air_res_job.go says so.
+ */
+#define AIR_RES_JOB_AHEAD (1ull << 40)
 
 /**
  * struct air_res_job - work that a leader shares with the helpers, in device
  *	memory
  * @word: of the last job
+ * @go: number of the last job of those posted ahead that may go on
  * @done: counts helpers that have finished, of all jobs
  * @waiting: leaders that want the lock
  * @lock: the leader that has the helpers
@@ -174,6 +197,8 @@ enum air_res_job_word {
 struct air_res_job {
 	uint64_t word[AIR_RES_JOB_WORDS];
 	uint64_t resv0[16 - AIR_RES_JOB_WORDS];
+	uint64_t go;
+	uint64_t resv2[15];
 	uint32_t done;
 	uint32_t waiting;
 	uint64_t resv1[15];
@@ -187,12 +212,15 @@ struct air_res_job {
  * @attached: leaders that have a ring, or are about to
  * @quit: enum air_res_quit
  * @helpers: helpers that have begun: not all blocks may have found room
+ * @attach: the host's words, as a leader that has a ring last saw them: what
+ *	others read over the bus delays its answers
  */
 struct air_res_state {
 	uint32_t attached;
 	uint32_t quit;
 	uint32_t helpers;
-	uint32_t resv;
+	uint32_t resv[13];
+	uint64_t attach[AIR_RES_LEADERS];
 };
 
 /*

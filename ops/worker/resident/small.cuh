@@ -16,38 +16,54 @@
  * it has written: what others may have written meanwhile is forgotten whenever
  * submissions are fetched.
  */
-template <class F>
+template <class F, int U>
 __device__ __forceinline__ void
-air_small_vector(const air_ew_params &p, const air_operands &ops, uint32_t i)
+air_small_group(const air_ew_params &p, const air_operands &ops, uint32_t i)
 {
 	constexpr int V = 16 / sizeof(typename F::out);
 	using vec = air_vec<typename F::out, V>;
-	const vec a = ((const vec *)ops.addr[1])[i];
-	const vec b = F::inputs > 1 ? ((const vec *)ops.addr[2])[i] : a;
-	float x[V], z[V];
+	vec a[U], b[U];
 
-	air_numbers(a, x);
-	air_numbers(b, z);
 #pragma unroll
-	for (int k = 0; k < V; k++)
-		x[k] = F::number(p, x[k], z[k]);
-	((vec *)ops.addr[0])[i] = air_vec_from<typename F::out, V>(x);
+	for (int u = 0; u < U; u++) {
+		a[u] = ((const vec *)ops.addr[1])[i + u * AIR_RES_WORKERS];
+		if (F::inputs > 1)
+			b[u] = ((const vec *)
+					ops.addr[2])[i + u * AIR_RES_WORKERS];
+	}
+#pragma unroll
+	for (int u = 0; u < U; u++) {
+		float x[V], z[V];
+
+		air_numbers(a[u], x);
+		air_numbers(F::inputs > 1 ? b[u] : a[u], z);
+#pragma unroll
+		for (int k = 0; k < V; k++)
+			x[k] = F::number(p, x[k], z[k]);
+		((vec *)ops.addr[0])[i + u * AIR_RES_WORKERS] =
+			air_vec_from<typename F::out, V>(x);
+	}
 }
 
+/* Two at once where there are so many: they wait together. */
 template <class F>
 __device__ __forceinline__ void air_small_vectors(const air_ew_params &p,
 						  const air_operands &ops,
 						  uint32_t vectors)
 {
+	uint32_t i = threadIdx.x;
+
 #pragma unroll 1
-	for (uint32_t i = threadIdx.x; i < vectors; i += AIR_RES_WORKERS)
-		air_small_vector<F>(p, ops, i);
+	for (; i + AIR_RES_WORKERS < vectors; i += 2 * AIR_RES_WORKERS)
+		air_small_group<F, 2>(p, ops, i);
+	if (i < vectors)
+		air_small_group<F, 1>(p, ops, i);
 }
 
 template <template <class> class F>
 __device__ __forceinline__ bool
 air_small(const air_ew_float_body<F> *, const void *params,
-	  const air_operands *ops, uint32_t vectors, uint32_t variant)
+	  const air_operands *ops, uint32_t vectors, uint32_t variant, void *)
 {
 	const air_ew_params &p = *(const air_ew_params *)params;
 	if (variant == AIRUNNER_F32)
@@ -60,8 +76,9 @@ air_small(const air_ew_float_body<F> *, const void *params,
 }
 
 /* Operators of another kind have nothing of that sort. */
-__device__ __forceinline__ bool
-air_small(const void *, const void *, const air_operands *, uint32_t, uint32_t)
+__device__ __forceinline__ bool air_small(const void *, const void *,
+					  const air_operands *, uint32_t,
+					  uint32_t, void *)
 {
 	return false;
 }
