@@ -29,7 +29,8 @@
  *    Destroying a NULL object does nothing.
  *  - Thread-safety: a channel may be used from any number of threads at once,
  *    and so may everything that belongs to it; what is being destroyed may
- *    not be in use by another thread's call.
+ *    not be in use by another thread's call. Who does not need that saves what
+ *    it costs: AIR_CHANNEL_SINGLE_CALLER.
  *  - fork: a child must not use objects of its parent (AIR_FORKED); it opens
  *    its own.
  */
@@ -209,6 +210,7 @@ AIR_API air_status air_backend_caps(air_device *dev, air_executor executor,
  * @weight: share within the class; 0 for the default, more than that (100)
  *	needs CAP_SYS_NICE (module only)
  * @executor: what executors its descriptors use unless they say otherwise
+ * @flags: AIR_CHANNEL_*
  */
 struct air_channel_options {
 	uint32_t size;
@@ -217,8 +219,26 @@ struct air_channel_options {
 	uint32_t priority;
 	uint32_t weight;
 	air_executor executor;
-	uint32_t reserved;
+	uint32_t flags;
 };
+
+/*
+ * The caller sees to it that no two calls of the library on this channel, or on
+ * what belongs to it, overlap: one thread at a time, and what one did
+ * happens-before what the next does (the same thread, a mutex, a join). Calls
+ * that only read what was fixed at creation (air_channel_entries(),
+ * air_buffer_data(), _size(), _ref(), air_prepare_*()) may be made at any time.
+ * Submitting and collecting then take no locked instruction.
+ *
+ * When the promise is broken, submissions get lost or mixed up and completions
+ * are delivered twice or never; other channels, and the worker, are unharmed.
+ * A library built for ThreadSanitizer shows who breaks it.
+ *
+ * When another channel's thread makes room in the device's cache of freed
+ * buffers, this channel's share is given back with its own next submission or
+ * allocation.
+ */
+#define AIR_CHANNEL_SINGLE_CALLER (1U << 0)
 
 /*
  * AIR_BAD_ARGUMENT, AIR_NO_MEMORY, AIR_MEMLOCK (air_last_error() names the
@@ -331,6 +351,37 @@ AIR_API air_status air_poll(air_channel *ch, air_token token,
 AIR_API air_status air_wait(air_channel *ch, air_token token,
 			    int64_t timeout_ns,
 			    struct air_completion *completion);
+
+/**
+ * air_poll_many() - collect completions of consecutive tokens
+ * @first: the first of @n tokens, as air_submit() gives them out
+ * @completions: out, may be NULL: @n of them, of which *@done are written
+ * @done: out, always written: how many tokens, from @first on, are used up
+ *
+ * Collects in this order what is there, for less than as many calls of
+ * air_poll() cost. AIR_OK: all @n, and all of them went well. AIR_PENDING:
+ * *@done did, the next one has not completed. Anything else is the status of
+ * the last one collected, @first + *@done - 1, which failed: call again for
+ * those behind it. AIR_BAD_TOKEN: it is @first + *@done that is unknown or was
+ * collected before.
+ */
+AIR_API air_status air_poll_many(air_channel *ch, air_token first, uint32_t n,
+				 struct air_completion *completions,
+				 uint32_t *done);
+
+/**
+ * air_wait_many() - as air_poll_many(), but waits
+ * @timeout_ns: AIR_FOREVER, or how long
+ *
+ * What is there already is collected as air_poll_many() does. If that is not
+ * all, waits for the last of them first: one that fails meanwhile is told once
+ * that has completed. AIR_PENDING: the time is up. AIR_NO_WORKER: likewise, and
+ * nobody drains the channel.
+ */
+AIR_API air_status air_wait_many(air_channel *ch, air_token first, uint32_t n,
+				 int64_t timeout_ns,
+				 struct air_completion *completions,
+				 uint32_t *done);
 
 /*
  * Collect the oldest completion nobody has collected, if it is there:

@@ -82,8 +82,12 @@ static void release_submitted(struct air_deferred *d, uint64_t end)
 	buf->until = end;
 }
 
-/* The worker is to forget it. The caller holds the channel's lock. */
-static void release(struct air_channel *ch, struct air_buffer *buf)
+/*
+ * The worker is to forget it. The caller holds the channel's lock. @foreign:
+ * and has been called for another channel.
+ */
+static void release(struct air_channel *ch, struct air_buffer *buf,
+		    bool foreign)
 {
 	air_list_remove(&buf->node);
 	buf->state = AIR_BUFFER_RELEASING;
@@ -96,7 +100,10 @@ static void release(struct air_channel *ch, struct air_buffer *buf)
 	buf->release.word0 = airunner_sqe_head(AIRUNNER_OP_BUFFER_RELEASE, 0, 0,
 					       buf->handle);
 	buf->release.done = release_submitted;
-	air_deferred_submit(ch, &buf->release);
+	if (foreign && ch->ring.single)
+		air_deferred_append(ch, &buf->release);
+	else
+		air_deferred_submit(ch, &buf->release);
 }
 
 static void free_buffer(struct air_buffer *buf)
@@ -153,14 +160,16 @@ static bool collect_unused(struct air_channel *ch, struct air_list *to)
 	return cached;
 }
 
-static void evict(struct air_device *dev)
+/* Of any channel's buffers; the caller has been called for @ch. */
+static void evict(struct air_channel *ch)
 {
+	struct air_device *dev = ch->dev;
 	struct air_buffer *buf;
 
 	pthread_mutex_lock(&dev->lock);
 	while ((buf = air_cache_evict(&dev->cache))) {
 		pthread_mutex_lock(&buf->ch->lock);
-		release(buf->ch, buf);
+		release(buf->ch, buf, buf->ch != ch);
 		pthread_mutex_unlock(&buf->ch->lock);
 	}
 	pthread_mutex_unlock(&dev->lock);
@@ -192,7 +201,7 @@ void air_buffer_reap(struct air_channel *ch)
 		free_buffer(buf);
 	}
 	if (cached)
-		evict(dev);
+		evict(ch);
 }
 
 void air_buffer_destroy_all(struct air_channel *ch)
@@ -373,7 +382,7 @@ static air_status enlist_device(struct air_channel *ch, struct air_buffer *buf,
 	if (same)
 		enlist_locked(ch, buf);
 	else
-		release(ch, buf);
+		release(ch, buf, false);
 	pthread_mutex_unlock(&ch->lock);
 	if (same)
 		return AIR_OK;
@@ -436,7 +445,7 @@ air_status air_buffer_alloc(air_channel *ch, size_t bytes, air_memory memory,
 		buf = air_cache_get(&ch->dev->cache, &ch->bins, memory, bytes);
 		if (buf && buf->lost) {
 			pthread_mutex_lock(&ch->lock);
-			release(ch, buf);
+			release(ch, buf, false);
 			pthread_mutex_unlock(&ch->lock);
 		}
 	} while (buf && buf->lost);
@@ -523,7 +532,7 @@ air_status air_buffer_free(air_buffer *buf)
 	set_freed(ch, buf->handle, true);
 	if (buf->imported || buf->lost ||
 	    !air_cache_takes(&ch->dev->cache, buf->mapping.size)) {
-		release(ch, buf);
+		release(ch, buf, false);
 	} else {
 		air_list_remove(&buf->node);
 		buf->state = AIR_BUFFER_DRAINING;

@@ -21,6 +21,8 @@
 #define MAX_RECORDS  64
 #define BITMAP_BYTES ((AIRUNNER_HANDLE_NONE + 1) / 8)
 
+#define CHANNEL_FLAGS AIR_CHANNEL_SINGLE_CALLER
+
 #define DESTROY_NS INT64_C(10000000000)
 
 air_status air_channel_usable(const struct air_channel *ch)
@@ -66,10 +68,10 @@ static air_status check_options(const struct air_channel_options *o)
 		return air_error_set(AIR_BAD_ARGUMENT,
 				     "channel executor %u is unknown",
 				     (unsigned int)o->executor);
-	if (o->reserved)
+	if (o->flags & ~CHANNEL_FLAGS)
 		return air_error_set(AIR_BAD_ARGUMENT,
-				     "channel options: reserved is %u, not 0",
-				     o->reserved);
+				     "channel options: unknown flags 0x%x",
+				     o->flags & ~CHANNEL_FLAGS);
 	return AIR_OK;
 }
 
@@ -160,6 +162,7 @@ static air_status create(struct air_device *dev,
 	if (status != AIR_OK)
 		goto fail;
 	air_ring_init(&ch->ring, ch->region.addr, o->order);
+	ch->ring.single = o->flags & AIR_CHANNEL_SINGLE_CALLER;
 	ch->executor = o->executor;
 	ch->asym = dev->asym;
 	ch->ring.ctrl->client_flags = dev->asym ? AIRUNNER_CLIENT_ASYM : 0;

@@ -19,13 +19,17 @@ static bool submit(struct air_channel *ch, struct air_deferred *d)
 	return true;
 }
 
+void air_deferred_append(struct air_channel *ch, struct air_deferred *d)
+{
+	air_list_append(&ch->deferred, &d->node);
+	__atomic_fetch_or(&ch->care, AIR_CARE_DEFERRED, __ATOMIC_RELAXED);
+}
+
 void air_deferred_submit(struct air_channel *ch, struct air_deferred *d)
 {
 	/* Behind those that wait: a channel's releases keep their order. */
-	if (air_list_empty(&ch->deferred) && submit(ch, d))
-		return;
-	air_list_append(&ch->deferred, &d->node);
-	__atomic_fetch_or(&ch->care, AIR_CARE_DEFERRED, __ATOMIC_RELAXED);
+	if (!air_list_empty(&ch->deferred) || !submit(ch, d))
+		air_deferred_append(ch, d);
 }
 
 void air_deferred_flush(struct air_channel *ch)

@@ -30,6 +30,12 @@ struct air_deferred {
  */
 void air_deferred_submit(struct air_channel *ch, struct air_deferred *d);
 
+/*
+ * Submit it later, with what the channel's own caller does next. Likewise; for
+ * who may not submit in it (AIR_CHANNEL_SINGLE_CALLER).
+ */
+void air_deferred_append(struct air_channel *ch, struct air_deferred *d);
+
 /* Submit what waits, as far as there is room. Likewise. */
 void air_deferred_flush(struct air_channel *ch);
 

@@ -19,10 +19,16 @@ _Static_assert(AIR_CALL_UNORDERED == AIRUNNER_SQE_UNORDERED &&
 	       "calls carry the ring's own flags");
 
 /* A high-water mark; others may raise it at the same moment. */
-static void raise_mark(uint64_t *mark, uint64_t to)
+static inline void raise_mark(const struct air_channel *ch, uint64_t *mark,
+			      uint64_t to)
 {
 	uint64_t old = air_load(mark, RELAXED);
 
+	if (ch->ring.single) {
+		if (old < to)
+			air_store(mark, to, RELAXED);
+		return;
+	}
 	while (old < to && !__atomic_compare_exchange_n(mark, &old, to, true,
 							__ATOMIC_RELAXED,
 							__ATOMIC_RELAXED))
@@ -31,7 +37,7 @@ static void raise_mark(uint64_t *mark, uint64_t to)
 
 void air_channel_detach(struct air_channel *ch, uint64_t index)
 {
-	raise_mark(&ch->detached_end, index + 1);
+	raise_mark(ch, &ch->detached_end, index + 1);
 }
 
 /*
@@ -108,7 +114,7 @@ static inline void fill(struct air_channel *ch, const struct air_call *calls,
 	for (uint32_t i = 0; i < n; i++)
 		flags |= calls[i].flags;
 	if (flags & AIR_CALL_UNORDERED)
-		raise_mark(&ch->unordered_end, first + n);
+		raise_mark(ch, &ch->unordered_end, first + n);
 	for (uint32_t i = 0; i < n; i++)
 		put(ch, &calls[i], slot_flags, first + i);
 	if (unlikely(air_ring_must_wake(&ch->ring, ch->asym)))
@@ -195,8 +201,9 @@ static air_status refuse_calls(const struct air_call *calls, uint32_t n)
 	return AIR_OK;
 }
 
-air_status air_submit(air_channel *ch, const struct air_call *calls,
-		      uint32_t n, air_token *first)
+static __attribute__((noinline)) air_status
+submit_any(struct air_channel *ch, const struct air_call *calls, uint32_t n,
+	   air_token *first)
 {
 	uint32_t flags = 0;
 	air_status status;
@@ -228,6 +235,42 @@ air_status air_submit(air_channel *ch, const struct air_call *calls,
 	if (status == AIR_OK && first)
 		*first = index + 1;
 	return status;
+}
+
+/* Whether nothing but the slot has to be seen to. */
+static inline bool is_plain(const struct air_channel *ch,
+			    const struct air_call *call)
+{
+	return !((call->flags & ~AIR_CALL_UNORDERED) | call->reserved |
+		 (ch->fork_generation ^ air_fork_generation) |
+		 air_load(&ch->care, RELAXED) |
+		 air_load(&ch->n_freed, RELAXED) |
+		 (air_load(&ch->ring.ctrl->sq_epoch, RELAXED) ^
+		  air_load(&ch->epoch, RELAXED)));
+}
+
+/*
+ * One ordinary call. Here again it is what lies between two slots that counts:
+ * registers saved and addresses to return to, of a function in a function, are
+ * more stores than the slot's own. So this is all in one, and whatever is out
+ * of the ordinary goes elsewhere.
+ */
+air_status air_submit(air_channel *ch, const struct air_call *calls,
+		      uint32_t n, air_token *first)
+{
+	uint64_t index;
+
+	if (unlikely(n != 1 || !ch || !calls || !is_plain(ch, calls) ||
+		     !air_ring_reserve_one(&ch->ring, &index)))
+		return submit_any(ch, calls, n, first);
+	if (calls->flags)
+		raise_mark(ch, &ch->unordered_end, index + 1);
+	place(ch, calls, 0, index, calls->word);
+	if (first)
+		*first = index + 1;
+	if (unlikely(air_ring_must_wake(&ch->ring, ch->asym)))
+		wake(ch);
+	return AIR_OK;
 }
 
 void air_prepare_nop(struct air_call *call)

@@ -30,11 +30,19 @@
 /* After so many unsuccessful polls, see whether the worker still is there. */
 #define POLLS_A_CHECK 1024
 
+#define unlikely(x)   __builtin_expect(!!(x), 0)
+#define inline_always inline __attribute__((always_inline))
+
 /* --------------------------------------------------- looking, no waiting */
 
 static struct air_slot *slot_of(struct air_channel *ch, uint64_t index)
 {
 	return &ch->slots[air_ring_slot(&ch->ring, index)];
+}
+
+static uint64_t meta_of(struct air_channel *ch, uint64_t index)
+{
+	return air_load(&slot_of(ch, index)->meta, RELAXED);
 }
 
 bool air_channel_taken(struct air_channel *ch, uint64_t index)
@@ -52,13 +60,24 @@ bool air_channel_done(struct air_channel *ch, uint64_t index)
 	       air_channel_taken(ch, index);
 }
 
-bool air_channel_claim(struct air_channel *ch, uint64_t index)
+static inline bool claim(struct air_channel *ch, uint64_t index)
 {
 	uint64_t before = index + 1 - (UINT64_C(1) << ch->ring.order);
 
+	if (ch->ring.single) {
+		if (air_load(&slot_of(ch, index)->claimed, RELAXED) != before)
+			return false;
+		air_store(&slot_of(ch, index)->claimed, index + 1, RELAXED);
+		return true;
+	}
 	return __atomic_compare_exchange_n(&slot_of(ch, index)->claimed,
 					   &before, index + 1, false,
 					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+bool air_channel_claim(struct air_channel *ch, uint64_t index)
+{
+	return claim(ch, index);
 }
 
 /*
@@ -94,28 +113,51 @@ static void correct(struct air_channel *ch, uint64_t meta, struct air_cqe *cqe)
 	cqe->detail = 0;
 }
 
-/* The caller has claimed @index. Explain a failure, give the slot back. */
-static air_status deliver(struct air_channel *ch, uint64_t index,
-			  struct air_cqe *cqe,
-			  struct air_completion *completion)
+/* By value: a completion whose address is known has to be in memory. */
+static __attribute__((noinline)) struct air_cqe
+explain(struct air_channel *ch, uint64_t index, struct air_cqe cqe)
 {
-	struct air_slot *slot = slot_of(ch, index);
-	uint64_t meta = air_load(&slot->meta, RELAXED);
+	uint64_t meta = meta_of(ch, index);
 
-	if (__builtin_expect(cqe->status != AIRUNNER_S_OK, 0)) {
-		correct(ch, meta, cqe);
-		air_channel_explain(ch, index, meta, cqe);
-	}
-	if (completion) {
-		completion->token = index + 1;
-		completion->user_data = air_load(&slot->user_data, RELAXED);
-		completion->status = (air_status)cqe->status;
-		completion->detail = cqe->detail & 0xf;
-		completion->start = whole_start(cqe);
-		completion->duration = cqe->duration;
-	}
-	air_ring_collect(&ch->ring, ch->collected, index);
+	correct(ch, meta, &cqe);
+	air_channel_explain(ch, index, meta, &cqe);
+	return cqe;
+}
+
+static void fill_in(struct air_channel *ch, uint64_t index,
+		    const struct air_cqe *cqe,
+		    struct air_completion *completion)
+{
+	completion->token = index + 1;
+	completion->user_data =
+		air_load(&slot_of(ch, index)->user_data, RELAXED);
+	completion->status = (air_status)cqe->status;
+	completion->detail = cqe->detail & 0xf;
+	completion->start = whole_start(cqe);
+	completion->duration = cqe->duration;
+}
+
+/* The caller has claimed @index. Explain a failure. */
+static inline_always air_status take(struct air_channel *ch, uint64_t index,
+				     struct air_cqe *cqe,
+				     struct air_completion *completion)
+{
+	if (unlikely(cqe->status != AIRUNNER_S_OK))
+		*cqe = explain(ch, index, *cqe);
+	if (completion)
+		fill_in(ch, index, cqe, completion);
 	return (air_status)cqe->status;
+}
+
+/* The same, and give the slot back. */
+static inline_always air_status deliver(struct air_channel *ch, uint64_t index,
+					struct air_cqe *cqe,
+					struct air_completion *completion)
+{
+	air_status status = take(ch, index, cqe, completion);
+
+	air_ring_collect(&ch->ring, ch->collected, index);
+	return status;
 }
 
 /* Nobody asks for @index: collect it, and keep the user's first failure. */
@@ -124,7 +166,7 @@ static bool collect_detached(struct air_channel *ch, uint64_t index,
 {
 	struct air_completion completion;
 
-	if (!air_channel_claim(ch, index))
+	if (!claim(ch, index))
 		return false;
 	if (cqe->status == AIRUNNER_S_OK || meta & AIR_SLOT_INTERNAL) {
 		air_ring_collect(&ch->ring, ch->collected, index);
@@ -140,11 +182,6 @@ static bool collect_detached(struct air_channel *ch, uint64_t index,
 	}
 	pthread_mutex_unlock(&ch->error_lock);
 	return true;
-}
-
-static uint64_t meta_of(struct air_channel *ch, uint64_t index)
-{
-	return air_load(&slot_of(ch, index)->meta, RELAXED);
 }
 
 bool air_channel_sweep(struct air_channel *ch, bool all)
@@ -173,8 +210,8 @@ bool air_channel_sweep(struct air_channel *ch, bool all)
 
 /* --------------------------------------------------------------- waiting */
 
-static bool look(struct air_channel *ch, uint64_t index, struct air_cqe *cqe,
-		 air_status *status)
+static inline_always bool look(struct air_channel *ch, uint64_t index,
+			       struct air_cqe *cqe, air_status *status)
 {
 	*status = AIR_OK;
 	if (air_ring_completed(&ch->ring, index, cqe))
@@ -332,26 +369,23 @@ air_status air_channel_await(struct air_channel *ch, uint64_t index,
 
 /* ------------------------------------------------------------ public API */
 
-static air_status bad_token(air_token token)
+static __attribute__((noinline)) air_status bad_token(air_token token)
 {
 	return air_error_set(AIR_BAD_TOKEN,
 			     "token %llu is unknown or was collected already",
 			     (unsigned long long)token);
 }
 
-static air_status token_index(struct air_channel *ch, air_token token,
-			      uint64_t *index)
+static inline_always air_status token_index(struct air_channel *ch,
+					    air_token token, uint64_t *index)
 {
-	air_status status;
-
-	if (!ch)
-		return air_error_static(AIR_BAD_ARGUMENT, "channel is NULL");
-	status = air_channel_usable(ch);
-	if (status != AIR_OK)
-		return status;
-	if (!token || token - 1 >= air_channel_tail(ch))
-		return bad_token(token);
 	*index = token - 1;
+	if (unlikely(!ch))
+		return air_error_static(AIR_BAD_ARGUMENT, "channel is NULL");
+	if (unlikely(ch->fork_generation != air_fork_generation))
+		return air_channel_usable(ch);
+	if (!token || *index >= air_channel_tail(ch))
+		return bad_token(token);
 	return AIR_OK;
 }
 
@@ -380,7 +414,7 @@ air_status air_poll(air_channel *ch, air_token token,
 		return status;
 	if (!look(ch, index, &cqe, &status))
 		return missed(ch);
-	if (status != AIR_OK || !air_channel_claim(ch, index))
+	if (status != AIR_OK || !claim(ch, index))
 		return bad_token(token);
 	return deliver(ch, index, &cqe, completion);
 }
@@ -401,9 +435,105 @@ air_status air_wait(air_channel *ch, air_token token, int64_t timeout_ns,
 		return bad_token(token);
 	if (status != AIR_OK)
 		return status;
-	if (!air_channel_claim(ch, index))
+	if (!claim(ch, index))
 		return bad_token(token);
 	return deliver(ch, index, &cqe, completion);
+}
+
+/* @n tokens from @first on, of which there is one at least. */
+static air_status token_range(struct air_channel *ch, air_token first,
+			      uint32_t n, uint32_t *done, uint64_t *index)
+{
+	air_status status;
+
+	if (!done)
+		return air_error_static(AIR_BAD_ARGUMENT, "done is NULL");
+	*done = 0;
+	if (!n)
+		return air_error_static(AIR_BAD_ARGUMENT,
+					"0 completions to collect");
+	status = token_index(ch, first, index);
+	if (status == AIR_OK && n > air_channel_tail(ch) - *index)
+		status = air_error_set(
+			AIR_BAD_TOKEN,
+			"%u tokens from %llu on: the last of them is unknown",
+			n, (unsigned long long)first);
+	return status;
+}
+
+/*
+ * Collect from @index + *@done on, to @n: what is there, up to one that failed.
+ * Their slots are given back together.
+ */
+static air_status collect_many(struct air_channel *ch, uint64_t index,
+			       uint32_t n, struct air_completion *completions,
+			       uint32_t *done)
+{
+	uint32_t i = *done;
+	air_status status;
+	struct air_cqe cqe;
+
+	do {
+		if (!look(ch, index + i, &cqe, &status)) {
+			status = AIR_PENDING;
+			break;
+		}
+		if (status != AIR_OK || !claim(ch, index + i)) {
+			status = bad_token(index + i + 1);
+			break;
+		}
+		status = take(ch, index + i, &cqe,
+			      completions ? &completions[i] : NULL);
+		air_ring_mark(&ch->ring, ch->collected, index + i);
+		i++;
+	} while (i < n && status == AIR_OK);
+	if (i != *done)
+		air_ring_advance(&ch->ring, ch->collected);
+	*done = i;
+	return status;
+}
+
+air_status air_poll_many(air_channel *ch, air_token first, uint32_t n,
+			 struct air_completion *completions, uint32_t *done)
+{
+	uint64_t index;
+	air_status status = token_range(ch, first, n, done, &index);
+
+	if (status != AIR_OK)
+		return status;
+	status = collect_many(ch, index, n, completions, done);
+	if (status == AIR_PENDING && !*done)
+		status = missed(ch);
+	return status;
+}
+
+air_status air_wait_many(air_channel *ch, air_token first, uint32_t n,
+			 int64_t timeout_ns, struct air_completion *completions,
+			 uint32_t *done)
+{
+	uint64_t index, deadline;
+	air_status waited, status = token_range(ch, first, n, done, &index);
+	struct air_cqe cqe;
+
+	if (status != AIR_OK)
+		return status;
+	deadline = air_deadline(timeout_ns);
+	status = collect_many(ch, index, n, completions, done);
+	if (status != AIR_PENDING)
+		return status;
+	/*
+	 * The last one first. Where they are in order all have completed with
+	 * it, and nobody looks meanwhile at what the worker is writing.
+	 */
+	waited = air_channel_await(ch, index + n - 1, deadline, &cqe);
+	for (;;) {
+		status = collect_many(ch, index, n, completions, done);
+		if (status != AIR_PENDING || waited == AIR_TIMEOUT)
+			return status;
+		if (waited != AIR_OK && waited != AIR_BAD_TOKEN)
+			return waited;
+		waited = air_channel_await(ch, index + *done, deadline, &cqe);
+	}
 }
 
 air_status air_next(air_channel *ch, struct air_completion *completion)
@@ -436,7 +566,7 @@ air_status air_next(air_channel *ch, struct air_completion *completion)
 			collect_detached(ch, i, &cqe, meta);
 			continue;
 		}
-		if (meta & AIR_SLOT_INTERNAL || !air_channel_claim(ch, i))
+		if (meta & AIR_SLOT_INTERNAL || !claim(ch, i))
 			continue;
 		deliver(ch, i, &cqe, completion);
 		return AIR_OK;

@@ -160,6 +160,14 @@ class TestOperators(Base):
         self.assertRaises(ValueError, ops.matmul, x, x, x, alpha=float("nan"))
 
 
+class TestSingleCaller(TestOperators):
+    """The same in a channel that nobody else uses."""
+
+    def setUp(self):
+        self.dev = airunner.Device("inproc:", threads=1, executors="cpu")
+        self.ch = self.dev.channel(single_caller=True)
+
+
 @unittest.skipIf(numpy is None, "needs NumPy")
 class TestNumpy(Base):
     def setUp(self):

@@ -312,13 +312,18 @@ int main(int argc, char **argv)
 		fflush(stdout);
 	}
 	for (barrier = MEMBARRIER; barrier <= FENCE; barrier++) {
-		rounds = sleep_and_wake(seconds);
-		printf("ok litmus: sleeping with %s: %llu rounds, %llu + %llu "
-		       "sleeps\n",
-		       barrier_name[barrier], (unsigned long long)rounds,
-		       (unsigned long long)sleeps[0],
-		       (unsigned long long)sleeps[1]);
-		fflush(stdout);
+		for (int single = 0; single < 2; single++) {
+			ring.single = single;
+			rounds = sleep_and_wake(seconds);
+			printf("ok litmus: sleeping with %s%s: %llu rounds, "
+			       "%llu + %llu sleeps\n",
+			       barrier_name[barrier],
+			       single ? ", a single producer" : "",
+			       (unsigned long long)rounds,
+			       (unsigned long long)sleeps[0],
+			       (unsigned long long)sleeps[1]);
+			fflush(stdout);
+		}
 	}
 	return failed;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Several producers and one consumer on the bare ring, at full speed: threads
- * of one process (what ThreadSanitizer sees), and processes that share nothing
- * but the region. Payloads and operand memory are checked on both sides, of
- * every submission.
+ * One or several producers and one consumer on the bare ring, at full speed:
+ * threads of one process (what ThreadSanitizer sees), and processes that share
+ * nothing but the region. Payloads and operand memory are checked on both
+ * sides, of every submission.
  *
  *	ring_stress [SECONDS-EACH [NAME-OF-SCENARIO]]
  */
@@ -23,7 +23,7 @@
 
 struct scenario {
 	const char *name;
-	unsigned int producers;
+	unsigned int producers; /* a single one says that it is */
 	uint32_t order;
 	uint64_t start;
 	bool processes;
@@ -37,6 +37,10 @@ static const struct scenario scenarios[] = {
 	{ "threads, 2 entries, lap wrap", 2, 1, 2 * 256 - 3, false, true,
 	  false },
 	{ "threads, 64-bit wrap", 3, 4, -100ULL, false, false, false },
+	{ "a single producer", 1, 5, 0, false, false, false },
+	{ "a single producer, no fences", 1, 5, 0, false, true, false },
+	{ "a single producer, 2 entries, lap wrap", 1, 1, 2 * 256 - 3, false,
+	  true, false },
 #ifndef AIR_TSAN
 	{ "processes", 3, 5, 0, true, false, false },
 	{ "processes, no fences", 3, 5, 0, true, true, false },
@@ -49,6 +53,9 @@ static const struct scenario scenarios[] = {
 	{ "eight processes", 8, 7, 0, true, true, false },
 	{ "consumer killed", 3, 3, 2 * 256 * 8 - 100, true, false, true },
 	{ "consumer killed, no fences", 3, 5, 0, true, true, true },
+	{ "a single process, 64-bit wrap", 1, 4, -100ULL, true, true, false },
+	{ "consumer of a single process killed", 1, 3, 2 * 256 * 8 - 100, true,
+	  true, true },
 #endif
 };
 
@@ -559,6 +566,7 @@ static bool run(double seconds)
 	sh = map_shared(bytes);
 	sh->producers_left = sc->producers;
 	air_ring_init(&ring, sh->region, sc->order);
+	ring.single = sc->producers == 1;
 	ring_start_at(&ring, sh->collected, sc->start);
 	if (sc->processes)
 		kills = run_processes(seconds);
@@ -605,7 +613,7 @@ int main(int argc, char **argv)
 	double seconds = argc > 1 ? atof(argv[1]) : 1.0;
 	bool ok = true, asym = air_membarrier_register() && air_membarrier();
 
-	alarm((unsigned int)(seconds * 20 + 100));
+	alarm((unsigned int)(seconds * 30 + 100));
 	for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++) {
 		sc = &scenarios[i];
 		if (argc > 2 && strcmp(argv[2], sc->name))

@@ -172,10 +172,16 @@ static const struct air_transport_ops fake_ops = {
 
 void fake_start(struct fake *f, uint32_t order)
 {
+	fake_start_with(f, order, 0);
+}
+
+void fake_start_with(struct fake *f, uint32_t order, uint32_t flags)
+{
 	struct air_device_options device = { .size = sizeof(device),
 					     .spin_ns = 1 };
 	struct air_channel_options options = { .size = sizeof(options),
-					       .order = order };
+					       .order = order,
+					       .flags = flags };
 	air_channel *ch;
 
 	memset(f, 0, sizeof(*f));

@@ -55,6 +55,8 @@ struct fake {
 
 /* A device with a channel of 2^@order entries. */
 void fake_start(struct fake *f, uint32_t order);
+/* The same, and the channel has @flags (AIR_CHANNEL_*). */
+void fake_start_with(struct fake *f, uint32_t order, uint32_t flags);
 /* Answers what is outstanding, then takes it all down. */
 void fake_stop(struct fake *f);
 

@@ -299,6 +299,65 @@ static void test_oldest_are_evicted(void **state)
 	assert_int_equal(f.dev->cache.bytes, 2 * PAGE);
 }
 
+/*
+ * Room in the cache is made by a thread that may not submit in the other
+ * channel: that one's own caller does it, with what he does next.
+ */
+static void test_evicted_by_another_channel(void **state)
+{
+	struct air_channel_options o = { .size = sizeof(o),
+					 .order = 2,
+					 .flags = AIR_CHANNEL_SINGLE_CALLER };
+	air_buffer *a = alloc(PAGE), *b = alloc(PAGE), *c;
+	air_channel *first = f.ch, *single;
+
+	assert_ok(air_channel_create(f.dev, &o, &single));
+	assert_ok(air_buffer_alloc(single, PAGE, AIR_HOST, &c));
+	assert_ok(air_buffer_free(c));
+	assert_int_equal(f.dev->cache.bytes, PAGE);
+	assert_ok(air_buffer_free(a));
+	assert_ok(air_buffer_free(b));
+	assert_int_equal(f.dev->cache.bytes, 2 * PAGE);
+	assert_false(fake_serve(&f, AIR_OK));
+	fake_nop(&f, 0);
+	assert_true(fake_serve(&f, AIR_OK));
+	assert_int_equal(last_opcode(), AIRUNNER_OP_BUFFER_RELEASE);
+	assert_true(fake_serve(&f, AIR_OK));
+	assert_int_equal(last_opcode(), AIRUNNER_OP_NOP);
+	assert_ok(air_channel_destroy(single));
+	f.ch = first;
+	f.next = 0;
+}
+
+/* Not so in a channel for many, and not when it is the channel's own caller. */
+static void test_evicted_at_once(void **state)
+{
+	air_channel *first = f.ch, *other;
+	air_buffer *a, *b = alloc(PAGE), *c = alloc(PAGE);
+	struct air_ring *r = &first->ring;
+	struct air_sqe sqe;
+
+	a = alloc(PAGE);
+	assert_ok(air_buffer_free(a));
+	assert_ok(air_channel_create(f.dev, NULL, &other));
+	f.ch = first;
+	assert_ok(air_buffer_alloc(other, 2 * PAGE, AIR_HOST, &a));
+	assert_ok(air_buffer_free(a));
+	assert_true(air_ring_fetch(r, 0, &sqe));
+	assert_int_equal(airunner_sqe_opcode(sqe.word[0]),
+			 AIRUNNER_OP_BUFFER_RELEASE);
+	assert_ok(air_channel_destroy(other));
+
+	r->single = true;
+	assert_ok(air_buffer_free(b));
+	fake_serve_all(&f);
+	assert_ok(air_buffer_free(c));
+	fake_serve_all(&f);
+	assert_ok(air_buffer_free(alloc(2 * PAGE)));
+	assert_true(fake_serve(&f, AIR_OK));
+	assert_int_equal(last_opcode(), AIRUNNER_OP_BUFFER_RELEASE);
+}
+
 static void test_left_to_the_channel(void **state)
 {
 	/* Live, draining and cached: fake_stop() and ASan see to the rest. */
@@ -448,6 +507,10 @@ int main(void)
 		T0(test_release_waits_for_room),
 		T0(test_release_failing_is_silent),
 		cmocka_unit_test_setup_teardown(test_oldest_are_evicted,
+						start_with_two_pages, stop),
+		cmocka_unit_test_setup_teardown(test_evicted_by_another_channel,
+						start_with_two_pages, stop),
+		cmocka_unit_test_setup_teardown(test_evicted_at_once,
 						start_with_two_pages, stop),
 		T(test_left_to_the_channel),
 		T(test_import),

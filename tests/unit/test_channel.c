@@ -23,9 +23,18 @@
 
 static struct fake f;
 
+static uint32_t flags;
+
+/* What a single thread does is tested in a channel of either kind. */
+static int single_caller(void **state)
+{
+	flags = AIR_CHANNEL_SINGLE_CALLER;
+	return 0;
+}
+
 static int start(void **state)
 {
-	fake_start(&f, 2);
+	fake_start_with(&f, 2, flags);
 	return 0;
 }
 
@@ -302,6 +311,251 @@ static void test_detached_failure_is_kept(void **state)
 	assert_int_equal(air_channel_error(NULL, &c), AIR_BAD_ARGUMENT);
 }
 
+/* -------------------------------------------------------- many completions */
+
+static void check_flag_and_serve(struct fake *fake)
+{
+	assert_true(fake->ch->ring.ctrl->cq_flags & AIRUNNER_CQ_NEED_WAKEUP);
+	fake->ch->ring.ctrl->cq_flags = 0;
+	fake_serve(fake, AIR_OK);
+}
+
+static void test_many_arguments(void **state)
+{
+	air_token token = fake_nop(&f, 0);
+	uint32_t done = 4711;
+
+	assert_int_equal(air_poll_many(NULL, token, 1, NULL, &done),
+			 AIR_BAD_ARGUMENT);
+	assert_int_equal(done, 0);
+	assert_int_equal(air_poll_many(f.ch, token, 1, NULL, NULL),
+			 AIR_BAD_ARGUMENT);
+	assert_sentence("done is NULL");
+	done = 4711;
+	assert_int_equal(air_poll_many(f.ch, token, 0, NULL, &done),
+			 AIR_BAD_ARGUMENT);
+	assert_sentence("0 completions");
+	assert_int_equal(done, 0);
+	assert_int_equal(air_wait_many(f.ch, token, 0, 0, NULL, &done),
+			 AIR_BAD_ARGUMENT);
+	done = 4711;
+	assert_int_equal(air_poll_many(f.ch, token, 2, NULL, &done),
+			 AIR_BAD_TOKEN);
+	assert_sentence("2 tokens from 1 on");
+	assert_int_equal(done, 0);
+	assert_int_equal(air_poll_many(f.ch, token, UINT32_MAX, NULL, &done),
+			 AIR_BAD_TOKEN);
+	assert_int_equal(air_poll_many(f.ch, 0, 1, NULL, &done), AIR_BAD_TOKEN);
+	assert_int_equal(air_poll_many(f.ch, token + 1, 1, NULL, &done),
+			 AIR_BAD_TOKEN);
+	assert_int_equal(air_poll_many(f.ch, token, 1, NULL, &done),
+			 AIR_PENDING);
+}
+
+static air_token three_nops(void)
+{
+	struct air_call calls[3];
+	air_token first;
+
+	for (uint64_t i = 0; i < 3; i++) {
+		air_prepare_nop(&calls[i]);
+		calls[i].user_data = 100 + i;
+	}
+	assert_ok(air_submit(f.ch, calls, 3, &first));
+	return first;
+}
+
+static void test_many_as_they_come(void **state)
+{
+	struct air_completion c[3] = { 0 };
+	air_token first = three_nops();
+	uint32_t done = 4711;
+
+	assert_int_equal(air_poll_many(f.ch, first, 3, c, &done), AIR_PENDING);
+	assert_int_equal(done, 0);
+	fake_serve(&f, AIR_OK);
+	fake_serve(&f, AIR_OK);
+	assert_int_equal(air_poll_many(f.ch, first, 3, c, &done), AIR_PENDING);
+	assert_int_equal(done, 2);
+	for (uint64_t i = 0; i < 2; i++) {
+		assert_int_equal(c[i].token, first + i);
+		assert_int_equal(c[i].user_data, 100 + i);
+		assert_int_equal(c[i].status, AIR_OK);
+	}
+	assert_int_equal(c[2].token, 0);
+	assert_int_equal(f.ch->ring.ctrl->cq_head, 2);
+	fake_serve(&f, AIR_OK);
+	assert_int_equal(air_poll_many(f.ch, first, 3, c, &done),
+			 AIR_BAD_TOKEN);
+	assert_sentence("token 1 ");
+	assert_int_equal(done, 0);
+	assert_ok(air_poll_many(f.ch, first + 2, 1, NULL, &done));
+	assert_int_equal(done, 1);
+	assert_int_equal(f.ch->ring.ctrl->cq_head, 3);
+}
+
+/* Two in the middle fail: each is told, and those around them are not lost. */
+static void test_many_with_failures(void **state)
+{
+	struct air_completion c[4] = { 0 };
+	air_token first = three_nops();
+	uint32_t done;
+
+	fake_nop(&f, 0);
+	fake_serve(&f, AIR_OK);
+	fake_serve_detail(&f, AIR_BAD_RANGE, 3);
+	fake_serve(&f, AIR_TIMEOUT);
+	fake_serve(&f, AIR_OK);
+	assert_int_equal(air_poll_many(f.ch, first, 4, c, &done),
+			 AIR_BAD_RANGE);
+	assert_sentence(air_status_string(AIR_BAD_RANGE));
+	assert_int_equal(done, 2);
+	assert_int_equal(c[0].status, AIR_OK);
+	assert_int_equal(c[1].status, AIR_BAD_RANGE);
+	assert_int_equal(c[1].detail, 3);
+	assert_int_equal(c[1].token, first + 1);
+	assert_int_equal(air_wait_many(f.ch, first + 2, 2, 0, NULL, &done),
+			 AIR_TIMEOUT);
+	assert_int_equal(done, 1);
+	assert_ok(air_wait_many(f.ch, first + 3, 1, 0, NULL, &done));
+	assert_int_equal(done, 1);
+	assert_int_equal(f.ch->ring.ctrl->cq_head, 4);
+}
+
+/* One was collected alone; those before it are still to be had. */
+static void test_many_around_one(void **state)
+{
+	air_token first = three_nops();
+	uint32_t done;
+
+	fake_serve_all(&f);
+	assert_ok(air_poll(f.ch, first + 1, NULL));
+	assert_int_equal(air_poll_many(f.ch, first, 3, NULL, &done),
+			 AIR_BAD_TOKEN);
+	assert_sentence("token 2 ");
+	assert_int_equal(done, 1);
+	assert_int_equal(f.ch->ring.ctrl->cq_head, 2);
+	assert_ok(air_poll_many(f.ch, first + 2, 1, NULL, &done));
+	assert_int_equal(f.ch->ring.ctrl->cq_head, 3);
+}
+
+static void test_many_unordered(void **state)
+{
+	air_token first = fake_nop(&f, AIR_CALL_UNORDERED);
+	uint32_t done;
+
+	fake_nop(&f, AIR_CALL_UNORDERED);
+	fake_answer(&f, first, AIR_OK);
+	assert_int_equal(air_poll_many(f.ch, first, 2, NULL, &done),
+			 AIR_PENDING);
+	assert_int_equal(done, 0);
+	assert_int_equal(air_wait_many(f.ch, first, 2, 0, NULL, &done),
+			 AIR_PENDING);
+	assert_int_equal(done, 0);
+	f.on_sleep = fake_serve_one;
+	assert_ok(air_wait_many(f.ch, first, 2, AIR_FOREVER, NULL, &done));
+	assert_int_equal(done, 2);
+	assert_int_equal(f.sleeps, 1);
+}
+
+static void test_many_make_room(void **state)
+{
+	air_token first = three_nops();
+	struct air_call calls[4];
+	uint32_t done;
+
+	for (int i = 0; i < 4; i++)
+		air_prepare_nop(&calls[i]);
+	fake_nop(&f, 0);
+	fake_serve_all(&f);
+	assert_int_equal(air_submit(f.ch, calls, 1, NULL), AIR_FULL);
+	assert_ok(air_poll_many(f.ch, first, 3, NULL, &done));
+	assert_int_equal(air_submit(f.ch, calls, 4, NULL), AIR_FULL);
+	assert_ok(air_submit(f.ch, calls, 3, NULL));
+	assert_int_equal(air_submit(f.ch, calls, 1, NULL), AIR_FULL);
+}
+
+static void many_through_laps(uint64_t from, int laps)
+{
+	fake_jump(&f, from);
+	for (int i = 0; i < laps; i++) {
+		struct air_completion c[3];
+		air_token first = three_nops();
+		uint32_t done;
+
+		assert_int_equal(first, from + 3 * (uint64_t)i + 1);
+		assert_int_equal(air_poll_many(f.ch, first, 3, c, &done),
+				 AIR_PENDING);
+		assert_int_equal(fake_serve_all(&f), 3);
+		assert_ok(air_poll_many(f.ch, first, 3, c, &done));
+		assert_int_equal(done, 3);
+		assert_int_equal(c[2].token, first + 2);
+		assert_int_equal(air_poll_many(f.ch, first, 3, c, &done),
+				 AIR_BAD_TOKEN);
+	}
+}
+
+static void test_many_through_laps(void **state)
+{
+	many_through_laps(0, 4 * 300);
+	many_through_laps((UINT64_C(1) << 32) - 20, 40);
+}
+
+static void test_wait_many(void **state)
+{
+	air_token first = three_nops();
+	uint32_t done;
+
+	fake_serve(&f, AIR_OK);
+	/* What is there is collected although the time is up. */
+	assert_int_equal(air_wait_many(f.ch, first, 3, 3000000, NULL, &done),
+			 AIR_PENDING);
+	assert_int_equal(done, 1);
+	f.unserved = true;
+	assert_int_equal(air_wait_many(f.ch, first + 1, 2, 0, NULL, &done),
+			 AIR_NO_WORKER);
+	assert_sentence("airunnerd");
+	assert_int_equal(done, 0);
+	f.unserved = false;
+	f.on_sleep = check_flag_and_serve;
+	assert_ok(air_wait_many(f.ch, first + 1, 2, AIR_FOREVER, NULL, &done));
+	assert_int_equal(done, 2);
+}
+
+static void test_wait_many_for_the_dead(void **state)
+{
+	struct air_completion c[3];
+	air_token first = three_nops();
+	uint32_t done;
+
+	fake_serve(&f, AIR_OK);
+	f.dead = true;
+	assert_int_equal(air_wait_many(f.ch, first, 3, AIR_FOREVER, c, &done),
+			 AIR_WORKER_DIED);
+	assert_int_equal(done, 2);
+	assert_int_equal(c[0].status, AIR_OK);
+	assert_int_equal(air_wait_many(f.ch, first + 2, 1, AIR_FOREVER, c,
+				       &done),
+			 AIR_WORKER_DIED);
+	assert_int_equal(done, 1);
+	f.next = 3;
+}
+
+static void test_who_only_polls_many_notices(void **state)
+{
+	air_token token = three_nops();
+	air_status status;
+	uint32_t done;
+	int n = 0;
+
+	f.dead = true;
+	do {
+		status = air_poll_many(f.ch, token, 3, NULL, &done);
+	} while (status == AIR_PENDING && n++ < 100000);
+	assert_int_equal(status, AIR_WORKER_DIED);
+	f.next = 3;
+}
+
 /* ----------------------------------------------------------------- waiting */
 
 static void test_wait_times_out(void **state)
@@ -329,13 +583,6 @@ static void test_submission_timed_out(void **state)
 	fake_serve(&f, AIR_TIMEOUT);
 	assert_int_equal(air_wait(f.ch, token, AIR_FOREVER, &c), AIR_TIMEOUT);
 	assert_int_equal(c.token, token);
-}
-
-static void check_flag_and_serve(struct fake *fake)
-{
-	assert_true(fake->ch->ring.ctrl->cq_flags & AIRUNNER_CQ_NEED_WAKEUP);
-	fake->ch->ring.ctrl->cq_flags = 0;
-	fake_serve(fake, AIR_OK);
 }
 
 static void test_wait_sleeps(void **state)
@@ -554,7 +801,7 @@ static void test_create_arguments(void **state)
 	REFUSED(priority, 5, "priority is 5");
 	REFUSED(weight, 10001, "weight is 10001");
 	REFUSED(executor, 9, "executor 9");
-	REFUSED(reserved, 1, "reserved is 1");
+	REFUSED(flags, 2, "unknown flags 0x2");
 	REFUSED(size, 2, "size is 2");
 #undef REFUSED
 	assert_null(ch);
@@ -596,6 +843,7 @@ static int in_child(void)
 	struct air_call call;
 	air_buffer *buf;
 	air_channel *ch;
+	uint32_t n;
 	int fd;
 
 	air_prepare_nop(&call);
@@ -617,8 +865,10 @@ static int in_child(void)
 	FORKED(11, air_channel_create(f.dev, NULL, &ch));
 	FORKED(12, air_channel_destroy(f.ch));
 	FORKED(13, air_close(f.dev));
+	FORKED(14, air_poll_many(f.ch, 1, 1, NULL, &n));
+	FORKED(15, air_wait_many(f.ch, 1, 1, 0, NULL, &n));
 	if (!strstr(air_last_error(), "fork"))
-		return 14;
+		return 16;
 	/* It can have its own. */
 	fake_start(&f, 3);
 	fake_nop(&f, 0);
@@ -806,7 +1056,7 @@ static void test_event_loop(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
+	const struct CMUnitTest alone[] = {
 		T(test_submit_arguments),
 		T(test_slot_content),
 		T(test_tokens),
@@ -822,6 +1072,16 @@ int main(void)
 		T(test_next_passes_detached_by),
 		T(test_detached_make_room),
 		T(test_detached_failure_is_kept),
+		T(test_many_arguments),
+		T(test_many_as_they_come),
+		T(test_many_with_failures),
+		T(test_many_around_one),
+		T(test_many_unordered),
+		T(test_many_make_room),
+		T(test_many_through_laps),
+		T(test_wait_many),
+		T(test_wait_many_for_the_dead),
+		T(test_who_only_polls_many_notices),
 		T(test_wait_times_out),
 		T(test_submission_timed_out),
 		T(test_wait_sleeps),
@@ -841,10 +1101,18 @@ int main(void)
 		T(test_create_arguments),
 		T(test_options_of_other_versions),
 		T(test_fork),
+	};
+	const struct CMUnitTest together[] = {
 		cmocka_unit_test(test_waiters_get_their_own),
 		cmocka_unit_test(test_each_is_delivered_once),
 		cmocka_unit_test(test_event_loop),
 	};
+	int failed;
 
-	return cmocka_run_group_tests_name("channel", tests, NULL, NULL);
+	failed = cmocka_run_group_tests_name("channel", alone, NULL, NULL);
+	failed += cmocka_run_group_tests_name("channel, single caller", alone,
+					      single_caller, NULL);
+	failed += cmocka_run_group_tests_name("channel, threads", together,
+					      NULL, NULL);
+	return failed;
 }

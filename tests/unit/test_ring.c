@@ -20,6 +20,15 @@ struct memory {
 	uint8_t *collected;
 };
 
+/* What a single producer does is tested in a ring that is said to have one. */
+static bool single;
+
+static int single_producer(void **state)
+{
+	single = true;
+	return 0;
+}
+
 static void set_up(struct memory *m, uint32_t order)
 {
 	size_t size = airunner_arena_offset(order);
@@ -29,6 +38,7 @@ static void set_up(struct memory *m, uint32_t order)
 	m->collected = calloc(1u << order, 1);
 	assert_non_null(m->collected);
 	air_ring_init(&m->r, m->region, order);
+	m->r.single = single;
 }
 
 static void tear_down(struct memory *m)
@@ -261,6 +271,39 @@ static void test_head_left_behind(void **state)
 	assert_true(air_ring_reserve(&m.r, m.collected, 2, &index));
 	assert_int_equal(index, 4);
 	assert_int_equal(m.r.ctrl->cq_head, 2);
+	tear_down(&m);
+}
+
+/* Whatever is not as simple as that is left to air_ring_reserve(). */
+static void test_reserve_one(void **state)
+{
+	struct memory m;
+	uint64_t index = 0;
+
+	set_up(&m, 1);
+	assert_true(air_ring_reserve_one(&m.r, &index));
+	assert_int_equal(index, 0);
+	assert_true(air_ring_reserve_one(&m.r, &index));
+	assert_int_equal(index, 1);
+	assert_false(air_ring_reserve_one(&m.r, &index));
+	air_ring_mark(&m.r, m.collected, 0);
+	assert_false(air_ring_reserve_one(&m.r, &index));
+	assert_int_equal(m.r.ctrl->sq_tail, 2);
+	air_ring_advance(&m.r, m.collected);
+	assert_true(air_ring_reserve_one(&m.r, &index));
+	assert_int_equal(index, 2);
+	/* As when others have gone on since the tail was read. */
+	m.r.ctrl->cq_head = 4;
+	assert_false(air_ring_reserve_one(&m.r, &index));
+	assert_int_equal(m.r.ctrl->sq_tail, 3);
+	tear_down(&m);
+	set_up(&m, 2);
+	jump(&m, -2ULL);
+	for (int i = 0; i < 4; i++) {
+		assert_true(air_ring_reserve_one(&m.r, &index));
+		assert_int_equal(index, -2ULL + (uint64_t)i);
+	}
+	assert_false(air_ring_reserve_one(&m.r, &index));
 	tear_down(&m);
 }
 
@@ -660,7 +703,7 @@ static void test_many_producers(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
+	const struct CMUnitTest alone[] = {
 		cmocka_unit_test(test_layout),
 		cmocka_unit_test(test_laps),
 		cmocka_unit_test(test_zeroed_is_empty),
@@ -671,6 +714,7 @@ int main(void)
 		cmocka_unit_test(test_full),
 		cmocka_unit_test(test_collected_in_any_order),
 		cmocka_unit_test(test_head_left_behind),
+		cmocka_unit_test(test_reserve_one),
 		cmocka_unit_test(test_lap_wraps),
 		cmocka_unit_test(test_index_wraps_32_bits),
 		cmocka_unit_test(test_index_wraps_64_bits),
@@ -681,8 +725,16 @@ int main(void)
 		cmocka_unit_test(test_recover_random_states),
 		cmocka_unit_test(test_recover_then_go_on),
 		cmocka_unit_test(test_recover_forged_laps),
+	};
+	const struct CMUnitTest together[] = {
 		cmocka_unit_test(test_many_producers),
 	};
+	int failed = 0;
 
-	return cmocka_run_group_tests_name("ring", tests, NULL, NULL);
+	failed += cmocka_run_group_tests_name("ring, threads", together, NULL,
+					      NULL);
+	failed += cmocka_run_group_tests_name("ring", alone, NULL, NULL);
+	failed += cmocka_run_group_tests_name("ring, single producer", alone,
+					      single_producer, NULL);
+	return failed;
 }

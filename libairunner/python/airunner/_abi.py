@@ -10,6 +10,7 @@ import pathlib
 MAX_DIMS = 8
 FOREVER = -1
 REF_NONE = 0xFFFF << 40
+CHANNEL_SINGLE_CALLER = 1
 
 
 class Status(enum.IntEnum):
@@ -134,7 +135,7 @@ class ChannelOptions(C.Structure):
         ("priority", C.c_uint32),
         ("weight", C.c_uint32),
         ("executor", C.c_int),
-        ("reserved", C.c_uint32),
+        ("flags", C.c_uint32),
     ]
 
 

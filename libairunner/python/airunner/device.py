@@ -3,8 +3,9 @@
 
 import ctypes as C
 
-from ._abi import (FOREVER, BackendCaps, ChannelOptions, Completion,
-                   DeviceOptions, Executor, Memory, Status, Transport, lib)
+from ._abi import (CHANNEL_SINGLE_CALLER, FOREVER, BackendCaps,
+                   ChannelOptions, Completion, DeviceOptions, Executor, Memory,
+                   Status, Transport, lib)
 from .errors import AirError, check
 from .memory import Buffer, Tensor, describe, foreign
 
@@ -41,8 +42,11 @@ class Device:
         return caps
 
     def channel(self, *, order=0, arena=0, priority=0, weight=0,
-                executor=Executor.ANY):
-        return Channel(self, order, arena, priority, weight, executor)
+                executor=Executor.ANY, single_caller=False):
+        """A channel. @single_caller: one thread at a time uses it, and what
+        belongs to it: also when the last reference to a tensor goes."""
+        return Channel(self, order, arena, priority, weight, executor,
+                       single_caller)
 
     def close(self):
         if self.handle:
@@ -59,9 +63,11 @@ class Device:
 class Channel:
     """A pair of rings to a worker; operators run in the order submitted."""
 
-    def __init__(self, device, order, arena, priority, weight, executor):
+    def __init__(self, device, order, arena, priority, weight, executor,
+                 single_caller):
         options = ChannelOptions(C.sizeof(ChannelOptions), order, arena,
-                                 priority, weight, Executor(executor), 0)
+                                 priority, weight, Executor(executor),
+                                 CHANNEL_SINGLE_CALLER if single_caller else 0)
         handle = C.c_void_p()
         check(lib.air_channel_create(device.handle, options, handle))
         self.device = device
