@@ -25,7 +25,7 @@ struct crowd {
 	const struct queue_ops *ops;
 	void *queue;
 	uint64_t sum;
-	struct session *s;
+	air_channel *ch;
 	uint32_t go;
 };
 
@@ -65,7 +65,7 @@ static void submit_share(void *arg)
 {
 	struct member *me = arg;
 	struct crowd *x = me->crowd;
-	air_channel *ch = x->s->ch;
+	air_channel *ch = x->ch;
 	struct air_call calls[BATCH];
 	air_token out[32];
 	unsigned int head = 0, tail = 0;
@@ -91,9 +91,7 @@ static void submit_share(void *arg)
 			sched_yield();
 			continue;
 		}
-		for (unsigned int i = 0; i < BATCH; i++)
-			session_finish(ch, out[head % 32] + i);
-		head++;
+		session_finish_many(ch, out[head++ % 32], BATCH);
 	}
 }
 
@@ -157,7 +155,7 @@ static double queue(struct bench_row *row, void *ctx)
 	return value;
 }
 
-static void run(struct bench *b, struct bench_partner *p, struct session *s,
+static void run(struct bench *b, struct bench_partner *p, air_channel *ch,
 		unsigned int producers)
 {
 	const struct queue_ops *queues[] = {
@@ -167,7 +165,7 @@ static void run(struct bench *b, struct bench_partner *p, struct session *s,
 		&queue_rte_ring,
 #endif
 	};
-	struct crowd crowd[4] = { { .producers = producers, .s = s } };
+	struct crowd crowd[4] = { { .producers = producers, .ch = ch } };
 	struct bench_contender c[4] = { { "ring", product, &crowd[0] } };
 	unsigned int n = 1;
 	char name[64];
@@ -193,13 +191,16 @@ static void run(struct bench *b, struct bench_partner *p, struct session *s,
 void cpu_producers(struct bench *b, struct bench_partner *p)
 {
 	struct session s;
+	air_channel *ch;
 
 	if (!bench_wants(b, "producers_1_ns_per_op") &&
 	    !bench_wants(b, "producers_8_ns_per_op"))
 		return;
 	session_open(&s, ORDER, SPIN_NS);
+	ch = session_shared(&s, ORDER);
 	for (unsigned int producers = 1; producers <= MAX_PRODUCERS;
 	     producers *= 2)
-		run(b, p, &s, producers);
+		run(b, p, ch, producers);
+	bench_check(air_channel_destroy(ch), "air_channel_destroy");
 	session_close(&s);
 }

@@ -15,11 +15,16 @@
 #define BATCH 64
 #define BURST 512 /* timed at a time; fits every queue */
 
-struct submit {
-	struct session s;
+/* A channel that is submitted to. */
+struct way {
+	air_channel *ch;
 	struct adder add;
 	struct air_call calls[BATCH];
-	air_token first[BURST];
+};
+
+struct submit {
+	struct session s;
+	struct way alone, shared;
 	struct bench_partner *partner;
 #ifdef HAVE_URING
 	struct uring_peer *uring, *sqpoll;
@@ -28,51 +33,75 @@ struct submit {
 	uint64_t left;
 };
 
-/* Awake, and with an empty ring. */
-static void warm(struct submit *x)
+static void way_open(struct way *w, air_channel *ch)
 {
-	for (int i = 0; i < 10; i++)
-		session_call(x->s.ch, &x->calls[0]);
+	w->ch = ch;
+	adder_create(&w->add, ch, 1);
+	for (unsigned int i = 0; i < BATCH; i++)
+		w->calls[i] = w->add.call;
 }
 
-static double ring_batch(struct bench_row *row, void *ctx)
+/* Awake, and with an empty ring. */
+static void warm(struct way *w)
 {
-	struct submit *x = ctx;
+	adder_poison(&w->add);
+	for (int i = 0; i < 10; i++)
+		session_call(w->ch, &w->calls[0]);
+	adder_poison(&w->add);
+}
+
+static double ring_batches(struct bench_row *row, void *ctx)
+{
+	struct way *w = ctx;
+	air_token first[BURST / BATCH];
 	unsigned int n = 0;
 	uint64_t t;
 
-	adder_poison(&x->add);
-	warm(x);
+	warm(w);
 	t = bench_ticks();
 	for (unsigned int i = 0; i < BURST; i += BATCH)
-		bench_check(air_submit(x->s.ch, x->calls, BATCH,
-				       &x->first[n++]),
+		bench_check(air_submit(w->ch, w->calls, BATCH, &first[n++]),
 			    "air_submit");
 	t = bench_ticks() - t;
-	for (unsigned int i = 0; i < n; i++)
-		for (unsigned int k = 0; k < BATCH; k++)
-			session_finish(x->s.ch, x->first[i] + k);
-	adder_check(&x->add);
+	session_finish_many(w->ch, first[0], BURST);
+	adder_check(&w->add);
 	return bench_ticks_ns(t) / BURST;
 }
 
-static double ring_single(struct bench_row *row, void *ctx)
+static double ring_calls(struct bench_row *row, void *ctx)
 {
-	struct submit *x = ctx;
+	struct way *w = ctx;
+	air_token token[BURST];
 	uint64_t t;
 
-	adder_poison(&x->add);
-	warm(x);
+	warm(w);
 	t = bench_ticks();
 	for (unsigned int i = 0; i < BURST; i++)
-		bench_check(air_execute_vector_add(x->add.d, AIR_NO_REF,
-						   x->add.ref[0], x->add.ref[1],
-						   x->add.ref[2], &x->first[i]),
+		bench_check(air_submit(w->ch, &w->calls[i % BATCH], 1,
+				       &token[i]),
+			    "air_submit");
+	t = bench_ticks() - t;
+	session_finish_many(w->ch, token[0], BURST);
+	adder_check(&w->add);
+	return bench_ticks_ns(t) / BURST;
+}
+
+static double ring_executes(struct bench_row *row, void *ctx)
+{
+	struct way *w = ctx;
+	air_token token[BURST];
+	uint64_t t;
+
+	warm(w);
+	t = bench_ticks();
+	for (unsigned int i = 0; i < BURST; i++)
+		bench_check(air_execute_vector_add(w->add.d, AIR_NO_REF,
+						   w->add.ref[0], w->add.ref[1],
+						   w->add.ref[2], &token[i]),
 			    "air_execute_vector_add");
 	t = bench_ticks() - t;
-	for (unsigned int i = 0; i < BURST; i++)
-		session_finish(x->s.ch, x->first[i]);
-	adder_check(&x->add);
+	session_finish_many(w->ch, token[0], BURST);
+	adder_check(&w->add);
 	return bench_ticks_ns(t) / BURST;
 }
 
@@ -142,19 +171,22 @@ void cpu_submit(struct bench *b, struct bench_partner *p)
 		"submit_ns", "ns", "handing over one operator, 64 a batch", 201, 5,
 	};
 	static struct submit x;
-	struct bench_contender c[8] = {
-		{ "ring", ring_batch, &x },
-		{ "ring_single", ring_single, &x },
+	struct bench_contender c[10] = {
+		{ "ring", ring_batches, &x.alone },
+		{ "ring_shared", ring_batches, &x.shared },
+		{ "ring_call", ring_calls, &x.alone },
+		{ "ring_call_shared", ring_calls, &x.shared },
+		{ "ring_single", ring_executes, &x.alone },
+		{ "ring_single_shared", ring_executes, &x.shared },
 	};
-	unsigned int n = 2;
+	unsigned int n = 6;
 
 	if (!bench_wants(b, spec.name))
 		return;
 	x.partner = p;
 	session_open(&x.s, ORDER, SPIN_NS);
-	adder_create(&x.add, x.s.ch, 1);
-	for (unsigned int i = 0; i < BATCH; i++)
-		x.calls[i] = x.add.call;
+	way_open(&x.alone, x.s.ch);
+	way_open(&x.shared, session_shared(&x.s, ORDER));
 #ifdef HAVE_RTE_RING
 	x.rte = queue_rte_ring.create(1 << ORDER, false);
 	c[n++] = (struct bench_contender){ "rte_ring", rte_batch, &x };
@@ -185,6 +217,8 @@ void cpu_submit(struct bench *b, struct bench_partner *p)
 #ifdef HAVE_RTE_RING
 	queue_rte_ring.destroy(x.rte);
 #endif
-	adder_destroy(&x.add);
+	adder_destroy(&x.shared.add);
+	bench_check(air_channel_destroy(x.shared.ch), "air_channel_destroy");
+	adder_destroy(&x.alone.add);
 	session_close(&x.s);
 }

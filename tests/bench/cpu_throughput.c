@@ -22,6 +22,7 @@
 struct stream {
 	const struct queue_ops *ops;
 	struct bench_partner *partner;
+	bool shared; /* made for several producers, although there is one */
 	void *queue;
 	uint64_t sum;
 	uint32_t ready;
@@ -53,7 +54,7 @@ static double stream(struct bench_row *row, void *ctx)
 	uint64_t sum = 0, t;
 
 	if (!x->queue)
-		x->queue = x->ops->create(1 << ORDER, false);
+		x->queue = x->ops->create(1 << ORDER, x->shared);
 	x->ready = 0;
 	bench_partner_start(x->partner, consume, x);
 	while (!__atomic_load_n(&x->ready, __ATOMIC_ACQUIRE))
@@ -80,7 +81,7 @@ static double stream(struct bench_row *row, void *ctx)
 #define BLOCK 256 /* collected at a time */
 
 struct product {
-	struct session s;
+	air_channel *ch;
 	struct air_call calls[BATCH];
 };
 
@@ -95,21 +96,20 @@ static double product(struct bench_row *row, void *ctx)
 	air_token first = 0, next;
 	uint64_t t;
 
-	session_call(x->s.ch, &x->calls[0]);
+	session_call(x->ch, &x->calls[0]);
 	t = bench_ticks();
 	for (unsigned int block = 0; block < MESSAGES / BLOCK + 3; block++) {
 		for (unsigned int i = 0; block < MESSAGES / BLOCK && i < BLOCK;
 		     i += BATCH) {
-			bench_check(air_submit(x->s.ch, x->calls, BATCH, &next),
+			bench_check(air_submit(x->ch, x->calls, BATCH, &next),
 				    "air_submit");
 			if (!first)
 				first = next;
 		}
 		if (block < 3)
 			continue;
-		session_finish(x->s.ch, first + BLOCK - 1);
-		for (unsigned int i = 0; i < BLOCK - 1; i++)
-			session_finish(x->s.ch, first + i);
+		session_finish(x->ch, first + BLOCK - 1);
+		session_finish_many(x->ch, first, BLOCK - 1);
 		first += BLOCK;
 	}
 	return bench_ticks_ns(bench_ticks() - t) / MESSAGES;
@@ -150,22 +150,34 @@ void cpu_throughput(struct bench *b, struct bench_partner *p)
 		"throughput_nop_ns_per_op", "ns",
 		"NOPs through library and worker, 32 a batch", 101, 5,
 	};
-	static struct product prod;
+	static struct product alone, shared;
+	struct session s;
 	struct stream bare = { .ops = &queue_ring, .partner = p };
+	struct stream many = { .ops = &queue_ring,
+			       .partner = p,
+			       .shared = true };
 	struct stream condvar = { .ops = &queue_condvar, .partner = p };
 	struct bench_contender c[8] = {
 		{ "ring", stream, &bare },
-		{ "ring_worker", product, &prod },
+		{ "ring_shared", stream, &many },
+		{ "ring_worker", product, &alone },
 		{ "condvar", stream, &condvar },
 	};
-	struct bench_contender d[4] = { { "ring", product, &prod } };
-	unsigned int n = 3, m = 1;
+	struct bench_contender d[4] = {
+		{ "ring", product, &alone },
+		{ "ring_shared", product, &shared },
+	};
+	unsigned int n = 4, m = 2;
 
 	if (!bench_wants(b, one_way.name) && !bench_wants(b, nops.name))
 		return;
-	session_open(&prod.s, ORDER, SPIN_NS);
-	for (unsigned int i = 0; i < BATCH; i++)
-		air_prepare_nop(&prod.calls[i]);
+	session_open(&s, ORDER, SPIN_NS);
+	alone.ch = s.ch;
+	shared.ch = session_shared(&s, ORDER);
+	for (unsigned int i = 0; i < BATCH; i++) {
+		air_prepare_nop(&alone.calls[i]);
+		air_prepare_nop(&shared.calls[i]);
+	}
 #ifdef HAVE_RTE_RING
 	struct stream rte = { .ops = &queue_rte_ring, .partner = p };
 
@@ -192,5 +204,6 @@ void cpu_throughput(struct bench *b, struct bench_partner *p)
 	if (sq)
 		uring_peer_destroy(sq);
 #endif
-	session_close(&prod.s);
+	bench_check(air_channel_destroy(shared.ch), "air_channel_destroy");
+	session_close(&s);
 }

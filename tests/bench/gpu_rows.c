@@ -423,13 +423,10 @@ static double ring_independent(struct bench_row *row, void *ctx)
 				       &first[n++]),
 			    "air_submit");
 		/* collected as they come, some behind */
-		for (unsigned int k = 0; n - done > WINDOW && k < BATCH; k++)
-			session_finish(s->ch, first[done] + k);
-		done += n - done > WINDOW;
+		if (n - done > WINDOW)
+			session_finish_many(s->ch, first[done++], BATCH);
 	}
-	for (; done < n; done++)
-		for (unsigned int k = 0; k < BATCH; k++)
-			session_finish(s->ch, first[done] + k);
+	session_finish_many(s->ch, first[done], (n - done) * BATCH);
 	return bench_ticks_ns(bench_ticks() - t) / 1e3 / s->repeats;
 }
 
@@ -483,34 +480,45 @@ static double graph128_updated(struct bench_row *row, void *ctx)
 	return graphs(ctx, ((struct subject *)ctx)->graph128, 128, true);
 }
 
-static void independent_row(struct bench *b, air_channel *ch, const char *name,
-			    uint64_t n)
+static void independent_open(struct subject *s, air_channel *ch, uint64_t n)
 {
-	static struct subject s;
-	const struct bench_contender c[] = {
+	subject_open(s, ch, DIRECT_VECTOR_ADD, n, 0);
+	for (unsigned int i = 0; i < MANY; i++)
+		s->calls[i].flags = AIR_CALL_UNORDERED;
+	/* what small ones cost is told by many: the first wait for the bus */
+	s->repeats = n > 100000 ? 128 : n > 4096 ? 512 : 4096;
+}
+
+/* @shared: NULL, or a channel for several callers to compare with */
+static void independent_row(struct bench *b, air_channel *ch,
+			    air_channel *shared, const char *name, uint64_t n)
+{
+	static struct subject s, many;
+	struct bench_contender c[6] = {
 		{ "ring", ring_independent, &s },
 		{ "launch", launch_many, &s },
 		{ "graph128", graph128, &s },
 		{ "graph16", graph16, &s },
 		{ "graph128_updated", graph128_updated, &s },
+		{ "ring_shared", ring_independent, &many },
 	};
 
 	if (!bench_wants(b, name))
 		return;
-	subject_open(&s, ch, DIRECT_VECTOR_ADD, n, 0);
-	for (unsigned int i = 0; i < MANY; i++)
-		s.calls[i].flags = AIR_CALL_UNORDERED;
+	independent_open(&s, ch, n);
+	if (shared)
+		independent_open(&many, shared, n);
 	s.graph16 = direct_graph_create(s.ops, 16, false);
 	s.graph128 = direct_graph_create(s.ops, 128, false);
-	/* what small ones cost is told by many: the first wait for the bus */
-	s.repeats = n > 100000 ? 128 : n > 4096 ? 512 : 4096;
 	bench_run(b,
 		  &(struct bench_spec){ name, "us",
 					"independent operators, back to back",
 					15, 2 },
-		  c, 5);
+		  c, shared ? 6 : 5);
 	for (unsigned int i = 0; i < s.outputs; i++)
 		check_output(&s.ops[i]);
+	if (shared)
+		subject_close(&many);
 	subject_close(&s);
 }
 
@@ -548,9 +556,7 @@ static double ring_chain(struct bench_row *row, void *ctx)
 	for (unsigned int i = 0; i < CHAINS; i++)
 		bench_check(air_submit(s->ch, s->calls, MANY, &first[i]),
 			    "air_submit");
-	for (unsigned int i = 0; i < CHAINS; i++)
-		for (unsigned int k = 0; k < MANY; k++)
-			session_finish(s->ch, first[i] + k);
+	session_finish_many(s->ch, first[0], CHAINS * MANY);
 	t = bench_ticks() - t;
 	chain_check(s, CHAINS * MANY + 1);
 	return bench_ticks_ns(t) / 1e3 / (CHAINS * MANY);
@@ -660,9 +666,7 @@ static double ring_submit(struct subject *s, unsigned int batch)
 				       &first[n++]),
 			    "air_submit");
 	t = bench_ticks() - t;
-	for (unsigned int i = 0; i < n; i++)
-		for (unsigned int k = 0; k < batch; k++)
-			session_finish(s->ch, first[i] + k);
+	session_finish_many(s->ch, first[0], BURST);
 	return bench_ticks_ns(t) / BURST;
 }
 
@@ -706,7 +710,7 @@ static double submit_graph(struct bench_row *row, void *ctx)
 	return bench_ticks_ns(t) / BURST;
 }
 
-static void submit_row(struct bench *b, air_channel *ch)
+static void submit_row(struct bench *b, air_channel *ch, air_channel *shared)
 {
 	const struct bench_spec spec = {
 		"submit_ns",
@@ -715,20 +719,24 @@ static void submit_row(struct bench *b, air_channel *ch)
 		31,
 		2,
 	};
-	static struct subject s;
+	static struct subject s, many;
 	const struct bench_contender c[] = {
 		{ "ring", submit_single, &s },
 		{ "launch", submit_launch, &s },
 		{ "ring_batch64", submit_batch, &s },
 		{ "graph1", submit_graph, &s },
+		{ "ring_shared", submit_single, &many },
+		{ "ring_shared_batch64", submit_batch, &many },
 	};
 
 	if (!bench_wants(b, spec.name))
 		return;
 	subject_open(&s, ch, DIRECT_VECTOR_ADD, 1024, 0);
+	subject_open(&many, shared, DIRECT_VECTOR_ADD, 1024, 0);
 	poison(&s.op);
-	bench_run(b, &spec, c, 4);
+	bench_run(b, &spec, c, 6);
 	check_output(&s.op);
+	subject_close(&many);
 	subject_close(&s);
 }
 
@@ -739,7 +747,7 @@ void gpu_rows(struct bench *b, air_device *dev, air_executor executor)
 		.order = ORDER,
 		.executor = executor,
 	};
-	air_channel *ch;
+	air_channel *ch, *shared;
 	char name[64];
 
 	/*
@@ -755,8 +763,10 @@ void gpu_rows(struct bench *b, air_device *dev, air_executor executor)
 		pool.a = direct_alloc(pool.bytes);
 		pool.b = direct_alloc(pool.bytes);
 	}
+	bench_check(air_channel_create(dev, &o, &shared), "air_channel_create");
+	o.flags = AIR_CHANNEL_SINGLE_CALLER;
 	bench_check(air_channel_create(dev, &o, &ch), "air_channel_create");
-	submit_row(b, ch);
+	submit_row(b, ch, shared);
 	latency_row(b, ch, "rtt_nop_us", "submit, worker, completion",
 		    DIRECT_NOP, 0, 0, 31, 50);
 	latency_row(b, ch, "rtt_vector_add_1024_us", "1024 elements",
@@ -767,7 +777,8 @@ void gpu_rows(struct bench *b, air_device *dev, air_executor executor)
 		    DIRECT_SOFTMAX, 4096, 8192, 15, 10);
 	latency_row(b, ch, "rtt_matmul_bf16_256_us", "256 x 256 x 256",
 		    DIRECT_MATMUL, 256, 0, 31, 50);
-	independent_row(b, ch, "independent_vector_add_1024_us_per_op", 1024);
+	independent_row(b, ch, shared, "independent_vector_add_1024_us_per_op",
+			1024);
 	chain_row(b, ch);
 	gpu_decode(b, ch);
 	latency_row(b, ch, "large_vector_add_2p26_us", "2^26 elements",
@@ -782,7 +793,8 @@ void gpu_rows(struct bench *b, air_device *dev, air_executor executor)
 	for (unsigned int k = 0; k <= 20; k += 4) {
 		snprintf(name, sizeof(name),
 			 "size_independent_vector_add_2p%u_us_per_op", k);
-		independent_row(b, ch, name, 1ull << k);
+		independent_row(b, ch, NULL, name, 1ull << k);
 	}
 	bench_check(air_channel_destroy(ch), "air_channel_destroy");
+	bench_check(air_channel_destroy(shared), "air_channel_destroy");
 }

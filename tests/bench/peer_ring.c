@@ -35,6 +35,7 @@ static void *create(unsigned int entries, bool many_producers)
 	memset(q->region, 0, bytes);
 	q->shared = many_producers;
 	air_ring_init(&q->ring, q->region, order);
+	q->ring.single = !many_producers;
 	return q;
 }
 

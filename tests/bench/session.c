@@ -24,7 +24,9 @@ void session_open(struct session *s, uint32_t order, uint64_t spin_ns)
 		.spin_ns = spin_ns,
 		.executors = "cpu",
 	};
-	struct air_channel_options ch = { .size = sizeof(ch), .order = order };
+	struct air_channel_options ch = { .size = sizeof(ch),
+					  .order = order,
+					  .flags = AIR_CHANNEL_SINGLE_CALLER };
 
 	/* The worker's thread inherits this. */
 	bench_pin(bench_cpu(1));
@@ -40,20 +42,50 @@ void session_close(struct session *s)
 	bench_check(air_close(s->dev), "air_close");
 }
 
+air_channel *session_shared(struct session *s, uint32_t order)
+{
+	struct air_channel_options o = { .size = sizeof(o), .order = order };
+	air_channel *ch;
+
+	bench_check(air_channel_create(s->dev, &o, &ch), "air_channel_create");
+	return ch;
+}
+
+/* Ends the program when @token has not completed for too long. */
+static void pending(air_token token, uint32_t *polls, uint64_t *limit)
+{
+	if (++*polls % 65536)
+		return;
+	if (!*limit)
+		*limit = bench_now() + FINISH_NS;
+	else if (bench_now() > *limit)
+		bench_fail("token %llu has not completed in 20 s",
+			   (unsigned long long)token);
+}
+
 void session_finish(air_channel *ch, air_token token)
 {
 	uint64_t limit = 0;
+	uint32_t polls = 0;
 	air_status status;
 
-	for (uint32_t polls = 1;
-	     (status = air_poll(ch, token, NULL)) == AIR_PENDING; polls++) {
-		if (polls % 65536)
-			continue;
-		if (!limit)
-			limit = bench_now() + FINISH_NS;
-		else if (bench_now() > limit)
-			bench_fail("token %llu has not completed in 20 s",
-				   (unsigned long long)token);
+	while ((status = air_poll(ch, token, NULL)) == AIR_PENDING)
+		pending(token, &polls, &limit);
+	if (status != AIR_OK)
+		bench_check(status, "operator");
+}
+
+void session_finish_many(air_channel *ch, air_token first, uint32_t n)
+{
+	uint64_t limit = 0;
+	uint32_t polls = 0, done;
+	air_status status;
+
+	while ((status = air_poll_many(ch, first, n, NULL, &done)) ==
+	       AIR_PENDING) {
+		first += done;
+		n -= done;
+		pending(first, &polls, &limit);
 	}
 	if (status != AIR_OK)
 		bench_check(status, "operator");

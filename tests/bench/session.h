@@ -8,6 +8,10 @@
 
 #include <airunner.h>
 
+/**
+ * struct session - a device and a channel
+ * @ch: of a single caller
+ */
 struct session {
 	air_device *dev;
 	air_channel *ch;
@@ -27,11 +31,19 @@ void bench_check(air_status status, const char *what);
 void session_open(struct session *s, uint32_t order, uint64_t spin_ns);
 void session_close(struct session *s);
 
+/*
+ * One more channel, for any number of callers: what the others have for being
+ * of a single one. air_channel_destroy() ends it.
+ */
+air_channel *session_shared(struct session *s, uint32_t order);
+
 /* Submit and poll until it has completed, without sleeping. */
 void session_call(air_channel *ch, const struct air_call *call);
 
 /* Poll until @token has completed well. */
 void session_finish(air_channel *ch, air_token token);
+/* The same of @n tokens from @first on. */
+void session_finish_many(air_channel *ch, air_token first, uint32_t n);
 
 /**
  * struct adder - vector_add of @n elements in a channel
