@@ -40,6 +40,23 @@ void air_channel_detach(struct air_channel *ch, uint64_t index)
 	raise_mark(ch, &ch->detached_end, index + 1);
 }
 
+/* What the library remembers of a submission, for who sees its completion. */
+static inline void note(struct air_channel *ch, const struct air_call *call,
+			uint32_t slot_flags, uint64_t index)
+{
+	struct air_slot *slot = &ch->slots[air_ring_slot(&ch->ring, index)];
+
+	if (unlikely(call->flags & AIR_CALL_DETACHED))
+		slot_flags |= AIR_SLOT_DETACHED;
+	if (unlikely(slot_flags & AIR_SLOT_DETACHED))
+		air_channel_detach(ch, index);
+	air_store(&slot->user_data, call->user_data, RELAXED);
+	air_store(&slot->meta,
+		  airunner_sqe_id(call->word[0]) | slot_flags |
+			  (uint64_t)air_load(&ch->epoch, RELAXED) << 32,
+		  RELAXED);
+}
+
 /*
  * The words go from the caller's memory straight into the slot. A store to
  * anywhere else would take a place in the store buffer, which bounds how many
@@ -47,53 +64,29 @@ void air_channel_detach(struct air_channel *ch, uint64_t index)
  * that is rare out of line, where its registers are not saved for every call.
  */
 static inline __attribute__((always_inline)) void
-place(struct air_channel *ch, const struct air_call *call, uint32_t slot_flags,
-      uint64_t index, const uint64_t *word)
+place(struct air_channel *ch, const struct air_call *call, uint64_t index,
+      const uint64_t *word)
 {
-	struct air_slot *slot = &ch->slots[air_ring_slot(&ch->ring, index)];
 	uint64_t head = word[0] |
 			(uint64_t)(call->flags & AIRUNNER_SQE_FLAGS) << 8 |
 			(uint64_t)call->timeout_ms << 16;
 
-	/* Whoever sees the completion sees these: they precede the words. */
-	air_store(&slot->user_data, call->user_data, RELAXED);
-	air_store(&slot->meta,
-		  airunner_sqe_id(head) | slot_flags |
-			  (uint64_t)air_load(&ch->epoch, RELAXED) << 32,
-		  RELAXED);
 	air_ring_publish_words(&ch->ring, index, head, word);
 }
 
-static __attribute__((noinline)) void put_rare(struct air_channel *ch,
-					       const struct air_call *call,
-					       uint32_t slot_flags,
-					       uint64_t index)
+/* There are freed buffers, which the call may refer to. */
+static __attribute__((noinline)) void
+place_checked(struct air_channel *ch, const struct air_call *call,
+	      uint64_t index)
 {
 	uint64_t word[AIRUNNER_SQE_WORDS];
 
-	if (call->flags & AIR_CALL_DETACHED)
-		slot_flags |= AIR_SLOT_DETACHED;
-	if (slot_flags & AIR_SLOT_DETACHED)
-		air_channel_detach(ch, index);
 	memcpy(word, call->word, sizeof(word));
-	if (air_load(&ch->n_freed, RELAXED) &&
-	    airunner_sqe_opcode(word[0]) == AIRUNNER_OP_EXEC) {
+	if (airunner_sqe_opcode(word[0]) == AIRUNNER_OP_EXEC)
 		for (int i = AIRUNNER_WORD_OPERAND;
 		     i <= AIRUNNER_WORD_WORKSPACE; i++)
 			word[i] = air_channel_live(ch, word[i]);
-	}
-	place(ch, call, slot_flags, index, word);
-}
-
-static inline void put(struct air_channel *ch, const struct air_call *call,
-		       uint32_t slot_flags, uint64_t index)
-{
-	if (unlikely((call->flags & ~AIR_CALL_UNORDERED) |
-		     (slot_flags & AIR_SLOT_DETACHED) |
-		     air_load(&ch->n_freed, RELAXED)))
-		put_rare(ch, call, slot_flags, index);
-	else
-		place(ch, call, slot_flags, index, call->word);
+	place(ch, call, index, word);
 }
 
 static void wake(struct air_channel *ch)
@@ -108,15 +101,22 @@ static inline void fill(struct air_channel *ch, const struct air_call *calls,
 	uint32_t flags = 0;
 
 	/*
-	 * Once for all of them: an exchange waits for the slots that are still
-	 * on their way to memory.
+	 * Before the words of any of them, so that nothing but slots is stored
+	 * from then on: what is between two of them keeps the next ones from
+	 * being fetched while the first is on its way.
 	 */
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
 		flags |= calls[i].flags;
+		note(ch, &calls[i], slot_flags, first + i);
+	}
 	if (flags & AIR_CALL_UNORDERED)
 		raise_mark(ch, &ch->unordered_end, first + n);
-	for (uint32_t i = 0; i < n; i++)
-		put(ch, &calls[i], slot_flags, first + i);
+	for (uint32_t i = 0; i < n; i++) {
+		if (unlikely(air_load(&ch->n_freed, RELAXED)))
+			place_checked(ch, &calls[i], first + i);
+		else
+			place(ch, &calls[i], first + i, calls[i].word);
+	}
 	if (unlikely(air_ring_must_wake(&ch->ring, ch->asym)))
 		wake(ch);
 }
@@ -265,7 +265,8 @@ air_status air_submit(air_channel *ch, const struct air_call *calls,
 		return submit_any(ch, calls, n, first);
 	if (calls->flags)
 		raise_mark(ch, &ch->unordered_end, index + 1);
-	place(ch, calls, 0, index, calls->word);
+	note(ch, calls, 0, index);
+	place(ch, calls, index, calls->word);
 	if (first)
 		*first = index + 1;
 	if (unlikely(air_ring_must_wake(&ch->ring, ch->asym)))
