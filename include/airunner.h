@@ -124,12 +124,29 @@ AIR_API const char *air_version(void);
  * @executors: inproc: comma-separated list of executors to load ("cpu",
  *	"cuda"); NULL for what the environment variable AIRUNNER_EXECUTORS
  *	says, else for all that work on this machine
+ * @park_ns: inproc: how long the resident kernel stays on an idle GPU; 0 for
+ *	the default (1 millisecond), ~0 for ever
+ * @large_bytes: inproc: before an operator that is launched and touches more
+ *	bytes than this the resident kernel leaves the GPU, and before a user's
+ *	kernel of more than 16384 threads; 0 for the default (8 MiB), ~0: for
+ *	neither
+ * @large_alone: inproc: 1: and it stays away until they have completed, small
+ *	operators being launched meanwhile; 0: it comes back with the next
+ *	small operator of any channel
+ * @reserved: 0
+ *
+ * See also air_quiet_begin() in <airunner/cuda.h>. airunnerd has the same as
+ * options of its command line.
  */
 struct air_device_options {
 	uint32_t size;
 	uint32_t threads;
 	uint64_t spin_ns;
 	const char *executors;
+	uint64_t park_ns;
+	uint64_t large_bytes;
+	uint32_t large_alone;
+	uint32_t reserved;
 };
 
 /**
@@ -178,6 +195,10 @@ typedef enum air_executor {
  * @memory: bytes of device memory; 0 for cpu
  * @name: "cpu: AMD EPYC, 2 threads, OpenBLAS 0.3.21", for humans
  * @ops: bit air_op_id of each operator it executes
+ * @park_ns, @large_bytes: cuda-resident: what holds of struct
+ *	air_device_options; 0 for others, and where it is not told (the module)
+ * @large_alone: likewise
+ * @reserved2: 0
  */
 struct air_backend_caps {
 	uint32_t size;
@@ -191,6 +212,10 @@ struct air_backend_caps {
 	uint64_t memory;
 	uint64_t ops;
 	char name[96];
+	uint64_t park_ns;
+	uint64_t large_bytes;
+	uint32_t large_alone;
+	uint32_t reserved2;
 };
 
 /* AIR_BAD_ARGUMENT for an unknown executor; absent ones have present == 0. */

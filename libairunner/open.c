@@ -121,6 +121,13 @@ air_status air_open(const char *where, const struct air_device_options *options,
 	status = air_options_take(&o, sizeof(o), options, "device options");
 	if (status != AIR_OK)
 		return status;
+	if (o.reserved || o.large_alone > 1)
+		return air_error_set(
+			AIR_BAD_ARGUMENT,
+			"device options: %s is %u; expected %s",
+			o.reserved ? "reserved" : "large_alone",
+			o.reserved ? o.reserved : o.large_alone,
+			o.reserved ? "0" : "0 or 1");
 	if (!air_fork_watch())
 		return air_error_static(AIR_NO_MEMORY,
 					"no memory for a fork handler");

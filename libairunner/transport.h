@@ -23,6 +23,8 @@
  * @open: reach the worker; sets dev->priv
  * @close: the last call for a device; has no channels any more
  * @caps: what the worker's @executor can do
+ * @quiet: as air_quiet_begin() and air_quiet_end(). NULL: the worker's device
+ *	is not this process's alone
  * @channel_build: hand over ch->region; sets ch->priv
  * @channel_destroy: take it back: returns when the worker no longer touches it
  * @buffer_register: make buf->mapping known as buf->handle
@@ -55,6 +57,7 @@ struct air_transport_ops {
 	void (*close)(struct air_device *dev);
 	air_status (*caps)(struct air_device *dev, air_executor executor,
 			   struct air_backend_caps *caps);
+	air_status (*quiet)(struct air_device *dev, bool on);
 	air_status (*channel_build)(struct air_channel *ch,
 				    const struct air_channel_options *options);
 	void (*channel_destroy)(struct air_channel *ch);

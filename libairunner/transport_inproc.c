@@ -102,6 +102,9 @@ static air_status inproc_open(struct air_device *dev, const char *where,
 		.threads = options->threads,
 		.spin_ns = options->spin_ns,
 		.executors = options->executors,
+		.park_ns = options->park_ns,
+		.large_bytes = options->large_bytes,
+		.large_alone = options->large_alone,
 	};
 	struct air_error e = { .text = "" };
 	struct air_worker *w;
@@ -134,6 +137,12 @@ static air_status inproc_caps(struct air_device *dev, air_executor executor,
 		return air_error_set(status, "capabilities: %s",
 				     air_status_string(status));
 	return AIR_OK;
+}
+
+static air_status inproc_quiet(struct air_device *dev, bool on)
+{
+	return on ? air_worker_quiet_begin(dev->priv) :
+		    air_worker_quiet_end(dev->priv);
 }
 
 /* ------------------------------------------------------------- channel */
@@ -315,6 +324,7 @@ const struct air_transport_ops air_transport_inproc = {
 	.open = inproc_open,
 	.close = inproc_close,
 	.caps = inproc_caps,
+	.quiet = inproc_quiet,
 	.channel_build = inproc_channel_build,
 	.channel_destroy = inproc_channel_destroy,
 	.buffer_register = inproc_buffer_register,

@@ -138,7 +138,7 @@ struct air_wire_msg {
 	};
 };
 
-_Static_assert(sizeof(struct air_backend_caps) == 144, "air_backend_caps");
+_Static_assert(sizeof(struct air_backend_caps) == 168, "air_backend_caps");
 _Static_assert(sizeof(struct air_wire_msg) == 248, "air_wire_msg");
 
 #endif /* AIR_WIRE_H */

@@ -56,6 +56,16 @@ class TestDevice(Base):
         self.refused(Status.BAD_ARGUMENT, self.dev.channel, order=17)
         self.refused(Status.BUSY, self.dev.close)
 
+    def test_quiet(self):
+        x, y = Plain([1, -2]), Plain([0, 0])
+        with self.dev.quiet(), self.dev.quiet():
+            self.ch.wait(ops.relu(self.ch.tensor(y), self.ch.tensor(x),
+                                  wait=False))
+        self.assertEqual(list(y.array), [1, 0])
+        with airunner.Device("inproc:", executors="cpu", park_ns=5000,
+                             large_bytes=1 << 20, large_alone=True) as dev:
+            self.assertEqual(dev.caps(Executor.CPU).park_ns, 0)
+
     def test_closed_by_with(self):
         with airunner.Device("inproc:", executors="cpu") as dev:
             with dev.channel(order=2) as ch:

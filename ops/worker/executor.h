@@ -29,7 +29,7 @@
 struct air_exec;
 struct air_wchannel;
 
-#define AIR_EXECUTOR_ABI 2
+#define AIR_EXECUTOR_ABI 3
 #define AIR_EXECUTORS 4		/* length of arrays by enum airunner_executor */
 
 /**
@@ -87,7 +87,7 @@ struct air_launch {
  * @deadline: ns; an executor that can still stop the work and has not started
  *	it by then reports AIR_TIMEOUT. 0 for none
  * @next: for the executor's own lists
- * @priv: for the executor
+ * @priv, @alone: for the executor
  * @prev_out, @next_out, @executor: the worker's
  */
 struct air_work {
@@ -104,6 +104,7 @@ struct air_work {
 	uint64_t deadline;
 	struct air_work *next;
 	void *priv;
+	bool alone;
 	struct air_work *prev_out, *next_out;
 	uint32_t executor;
 };
@@ -112,6 +113,8 @@ struct air_executor_config {
 	uint32_t threads;	/* cpu: 0 for one a core */
 	uint64_t spin_ns;	/* how long the worker polls before it sleeps */
 	uint64_t park_ns;	/* resident: idle time until it parks */
+	uint64_t large_bytes;	/* as in struct air_worker_config, 0 too */
+	bool large_alone;
 };
 
 /**
@@ -169,6 +172,10 @@ struct air_executor_config {
  *	back untouched right after ring_attach() goes to run()
  * @ring_recall: give the ring back soon: a turn is over, something is to be
  *	let go, the channel is being removed or dead
+ * @quiet: true: leave the device, wait until that is done, and stay away: rings
+ *	come back with the next poll() and are refused (AIR_BUSY). AIR_TIMEOUT:
+ *	it cannot leave, and has not been told to stay away. false: come back.
+ *	Once each, in turns. NULL: there is nothing that stays on a device
  */
 struct air_executor_ops {
 	uint32_t abi;
@@ -212,6 +219,7 @@ struct air_executor_ops {
 	air_status (*ring_attach)(struct air_exec *ex, void *ch_priv,
 				  struct air_ring *ring, uint64_t index);
 	void (*ring_recall)(struct air_exec *ex, void *ch_priv);
+	air_status (*quiet)(struct air_exec *ex, bool on);
 };
 
 /**

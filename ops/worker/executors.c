@@ -41,6 +41,8 @@ static air_status open_one(struct air_worker *w,
 		.threads = w->config.threads,
 		.spin_ns = w->config.spin_ns,
 		.park_ns = w->config.park_ns,
+		.large_bytes = w->config.large_bytes,
+		.large_alone = w->config.large_alone,
 	};
 	struct air_wexec *x;
 	unsigned int n = 0;

@@ -12,6 +12,7 @@
  *	buffers.c	a channel's memory
  *	executors.c	which executors there are, and which a descriptor gets
  *	plugin.c	where executors come from that are not built in
+ *	quiet.c		executors stay off their devices for a while
  *	exec_cpu.c	the CPU executor
  *	log.c		the log
  *
@@ -86,6 +87,10 @@ void air_executors_close(struct air_worker *w);
 /* Let executors report. True when one did. */
 bool air_executors_poll(struct air_worker *w);
 void air_executors_flush(struct air_worker *w);
+
+/* quiet.c: let executors back when nobody wants them away any more. */
+bool air_quiet_is_over(const struct air_worker *w);
+void air_quiet_lift(struct air_worker *w);
 
 /* Find and load libairunner-<name>.so; NULL, with a sentence, without it. */
 const struct air_executor_ops *const *air_plugin_load(const char *name,
@@ -255,6 +260,7 @@ struct air_mail {
  * @mail: calls; AIR_MAIL_CLOSED while the worker does not run
  * @sleep: enum air_sleep; a futex
  * @stop: a stop was asked for
+ * @quiet: times that executors were asked to stay off their devices
  * @fd: eventfd for when the worker sleeps in poll
  */
 struct air_mailbox {
@@ -262,6 +268,7 @@ struct air_mailbox {
 	struct air_mail *mail;
 	uint32_t sleep;
 	uint32_t stop;
+	uint32_t quiet;
 	int fd;
 };
 
@@ -297,6 +304,7 @@ struct air_worker {
 	struct air_list timed;		/* idle, to be looked at again */
 	uint32_t n_removing;
 	bool activated;			/* a channel, since they were served */
+	bool quiet;			/* executors stay off their devices */
 	bool quiesced;
 	uint64_t drain_end;
 

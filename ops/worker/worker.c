@@ -200,6 +200,7 @@ static void go_to_sleep(struct air_worker *w, unsigned int *idle_rounds)
 		  SEQ_CST);
 	if (air_mailbox_empty(&w->box) && !source_due(w) &&
 	    (w->quiesced || !air_load(&w->box.stop, SEQ_CST)) &&
+	    !air_quiet_is_over(w) &&
 	    !air_executors_poll(w))
 		block(w, &s);
 	__atomic_exchange_n(&w->box.sleep, AIR_AWAKE, __ATOMIC_SEQ_CST);
@@ -265,6 +266,8 @@ static void loop(struct air_worker *w)
 	for (;;) {
 		w->now = air_now();
 		busy = air_mailbox_take(w);
+		if (air_unlikely(w->quiet) && air_quiet_is_over(w))
+			air_quiet_lift(w);
 		if (air_unlikely(air_load(&w->box.stop, RELAXED)) &&
 		    !w->quiesced)
 			quiesce(w);

@@ -50,7 +50,11 @@ struct air_source;
  *	microseconds more; 0 for the default (10 milliseconds, of which that
  *	is less than a hundredth)
  * @park_ns: idle time after which a resident executor leaves the GPU; 0 for
- *	the default (1 millisecond)
+ *	the default (1 millisecond), ~0 for never
+ * @large_bytes: launched operators that touch more than this, and users'
+ *	kernels of more than 16384 threads, make a resident executor leave the
+ *	GPU first; 0 for the default (8 MiB), ~0 for never
+ * @large_alone: and it stays away until they have completed
  * @drain_ns: how long air_worker_stop() waits for asynchronous work; 0 for the
  *	default (5 seconds). What is still out then is answered
  *	AIR_WORKER_DIED
@@ -66,6 +70,8 @@ struct air_worker_config {
 	uint64_t spin_ns;
 	uint64_t async_spin_ns;
 	uint64_t park_ns;
+	uint64_t large_bytes;
+	bool large_alone;
 	uint64_t drain_ns;
 	const char *executors;
 };
@@ -111,6 +117,13 @@ void air_worker_destroy(struct air_worker *w);
  */
 air_status air_worker_caps(struct air_worker *w, air_executor executor,
 			   struct air_backend_caps *caps);
+
+/*
+ * As air_quiet_begin() and air_quiet_end(). The second never waits; AIR_BUSY
+ * of the first: the worker does not run.
+ */
+air_status air_worker_quiet_begin(struct air_worker *w);
+air_status air_worker_quiet_end(struct air_worker *w);
 
 /* --------------------------------------------------------------- channels */
 

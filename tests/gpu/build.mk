@@ -56,7 +56,9 @@ $(B)/tests/gpu/emulate_resident: tests/gpu/emulate_resident.cpp \
 	$(CXX) -std=c++17 -O1 -g -w -fno-strict-aliasing -U_FORTIFY_SOURCE \
 		$(CPPFLAGS) $< -o $@ -lpthread
 
-$(B)/tests/gpu/host_test: $(B)/tests/gpu/host_test.o
+HOST_TESTS := $(addprefix $(B)/tests/gpu/,host_test host_resident)
+
+$(HOST_TESTS): %: %.o
 	$(CC) $(LDFLAGS) $^ -lcmocka $(LDLIBS) -o $@
 
 $(B)/tests/gpu/afresh: $(B)/tests/gpu/afresh.o $(B)/libairunner.a
@@ -67,11 +69,12 @@ $(B)/tests/gpu/afresh: $(B)/tests/gpu/afresh.o $(B)/libairunner.a
 check-cuda-host: export AIRUNNER_LIBCUDA = \
 	$(abspath $(B)/tests/gpu/libfake-cuda.so)
 check-cuda-host: export AIRUNNER_PLUGIN_DIR = $(abspath $(B))
-check-cuda-host: $(B)/tests/gpu/emulate_resident $(B)/tests/gpu/host_test \
+check-cuda-host: $(B)/tests/gpu/emulate_resident $(HOST_TESTS) \
 		$(B)/tests/gpu/afresh $(B)/airunnerd \
 		$(B)/tests/gpu/libfake-cuda.so $(B)/libairunner-cuda.so
 	timeout 120 $(B)/tests/gpu/emulate_resident
 	timeout 120 $(B)/tests/gpu/host_test $(B)/libairunner-cuda.so
+	timeout 120 $(B)/tests/gpu/host_resident $(B)/libairunner-cuda.so
 	timeout 120 $(B)/tests/gpu/afresh inproc:
 	FAKE_CUDA_SPENT=1 timeout 120 tests/gpu/served.sh $(B)/airunnerd \
 		$(B)/tests/gpu/afresh

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include <airunner.h>
+#include <airunner/cuda.h>
 
 #include "libairunner/error.h"
 
@@ -136,6 +136,14 @@ static void test_open_refuses(void **state)
 	assert_int_equal(air_open("inproc:", &o, &dev), AIR_BAD_ARGUMENT);
 	assert_sentence("sizeof");
 	o.size = sizeof(o);
+	o.large_alone = 2;
+	assert_int_equal(air_open("inproc:", &o, &dev), AIR_BAD_ARGUMENT);
+	assert_sentence("large_alone is 2");
+	o.large_alone = 1;
+	o.reserved = 7;
+	assert_int_equal(air_open("inproc:", &o, &dev), AIR_BAD_ARGUMENT);
+	assert_sentence("reserved is 7");
+	o.reserved = 0;
 	o.executors = "abacus";
 	assert_int_not_equal(air_open("inproc:", &o, &dev), AIR_OK);
 	assert_sentence("abacus");
@@ -196,6 +204,28 @@ static void test_caps(void **state)
 	assert_int_equal(air_close(dev), AIR_OK);
 }
 
+/* Nothing stays on a CPU: the pair is there and has nothing to do. */
+static void test_quiet(void **state)
+{
+	struct air_device_options o = { .size = sizeof(o),
+					.threads = 1,
+					.executors = "cpu" };
+	air_device *dev;
+
+	assert_int_equal(air_quiet_begin(NULL), AIR_BAD_ARGUMENT);
+	assert_sentence("device is NULL");
+	assert_int_equal(air_quiet_end(NULL), AIR_BAD_ARGUMENT);
+	assert_int_equal(air_open("inproc:", &o, &dev), AIR_OK);
+	assert_int_equal(air_quiet_end(dev), AIR_BAD_ARGUMENT);
+	assert_sentence("nothing has begun");
+	assert_int_equal(air_quiet_begin(dev), AIR_OK);
+	assert_int_equal(air_quiet_begin(dev), AIR_OK);
+	assert_int_equal(air_quiet_end(dev), AIR_OK);
+	assert_int_equal(air_quiet_end(dev), AIR_OK);
+	assert_int_equal(air_quiet_end(dev), AIR_BAD_ARGUMENT);
+	assert_int_equal(air_close(dev), AIR_OK);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -208,6 +238,7 @@ int main(void)
 		cmocka_unit_test(test_open_refuses),
 		cmocka_unit_test(test_environment_names_the_device),
 		cmocka_unit_test(test_caps),
+		cmocka_unit_test(test_quiet),
 	};
 
 	return cmocka_run_group_tests_name("errors", tests, NULL, NULL);

@@ -20,7 +20,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include <airunner.h>
+#include <airunner/cuda.h>
 #include <airunner/ops/relu.h>
 #include <airunner/ops/vector_add.h>
 
@@ -182,6 +182,17 @@ static void test_caps(void **state)
 	assert_true(caps.ops >> AIR_OP_relu & 1);
 	assert_ok(air_backend_caps(u.dev, AIR_EXEC_CUDA_RESIDENT, &caps));
 	assert_int_equal(caps.present, 0);
+}
+
+/* The GPU of a worker elsewhere is not this process's to have to itself. */
+static void test_quiet(void **state)
+{
+	air_status expected = air_device_transport(u.dev) == AIR_INPROC ?
+				      AIR_OK :
+				      AIR_UNSUPPORTED;
+
+	assert_int_equal(air_quiet_begin(u.dev), expected);
+	assert_int_equal(air_quiet_end(u.dev), expected);
 }
 
 static void test_bad_operand(void **state)
@@ -851,6 +862,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		I(test_operator),
 		I(test_caps),
+		I(test_quiet),
 		I(test_bad_operand),
 		I(test_sleeping_wait),
 		I(test_buffers_come_and_go),
@@ -859,6 +871,7 @@ int main(void)
 		I(test_import),
 		U(test_operator),
 		U(test_caps),
+		U(test_quiet),
 		U(test_bad_operand),
 		U(test_sleeping_wait),
 		U(test_buffers_come_and_go),

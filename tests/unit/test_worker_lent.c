@@ -25,6 +25,8 @@
  * @idle_ns: it gives it back when nothing came for so long
  * @refuse: ring_attach says no
  * @reluctant: it gives the ring back untouched
+ * @stuck: it does not leave when it is asked to
+ * @quiet: it stays away
  * @attached, @ran: how often
  */
 struct gpu {
@@ -33,7 +35,7 @@ struct gpu {
 	uint64_t next;
 	uint32_t lent, recall, stop;
 	uint64_t idle_ns;
-	bool refuse, reluctant;
+	bool refuse, reluctant, stuck, quiet;
 	uint32_t attached, ran, ran_here;
 	struct air_ring_return ret;
 	uint32_t returned;
@@ -186,7 +188,7 @@ static air_status gpu_buffer_set(struct air_exec *ex, void *ch_priv,
 static air_status gpu_ring_attach(struct air_exec *ex, void *ch_priv,
 				  struct air_ring *ring, uint64_t index)
 {
-	if (gpu.refuse)
+	if (gpu.refuse || gpu.quiet)
 		return AIR_BUSY;
 	memset(&gpu.ret, 0, sizeof(gpu.ret));
 	gpu.ring = *ring;
@@ -200,6 +202,18 @@ static air_status gpu_ring_attach(struct air_exec *ex, void *ch_priv,
 static void gpu_ring_recall(struct air_exec *ex, void *ch_priv)
 {
 	air_store(&gpu.recall, 1, RELEASE);
+}
+
+static air_status gpu_quiet(struct air_exec *ex, bool on)
+{
+	assert_int_not_equal(gpu.quiet, on);
+	if (on && gpu.stuck)
+		return AIR_TIMEOUT;
+	gpu.quiet = on;
+	air_store(&gpu.recall, on, RELEASE);
+	while (on && air_load(&gpu.lent, ACQUIRE))
+		sched_yield();
+	return AIR_OK;
 }
 
 static const struct air_executor_ops gpu_ops = {
@@ -219,6 +233,7 @@ static const struct air_executor_ops gpu_ops = {
 	.buffer_set = gpu_buffer_set,
 	.ring_attach = gpu_ring_attach,
 	.ring_recall = gpu_ring_recall,
+	.quiet = gpu_quiet,
 };
 
 static const struct air_executor_ops *const executors[] = { &gpu_ops, NULL };
@@ -321,6 +336,66 @@ static void test_parks(void **state)
 		assert_true(air_ring_must_wake(&c.ring, false));
 	}
 	assert_true(gpu.attached >= 20);
+}
+
+/* Run until the device does it, which is soon, as nothing keeps it away. */
+static void until_lent(struct air_sqe *sqe)
+{
+	uint64_t end = air_now() + PATIENCE_NS;
+	uint32_t before = air_load(&gpu.ran, ACQUIRE);
+
+	while (air_load(&gpu.ran, ACQUIRE) == before) {
+		assert_int_equal(client_run(&c, sqe), AIR_OK);
+		assert_true(air_now() < end);
+	}
+}
+
+/* While it is kept away, run() serves, and then the device does again. */
+static void test_quiet(void **state)
+{
+	struct air_sqe sqe = on(2);
+	uint32_t before;
+
+	gpu.idle_ns = 10000000000;
+	assert_int_equal(air_worker_quiet_end(w), AIR_BAD_ARGUMENT);
+	until_lent(&sqe);
+	assert_int_equal(air_worker_quiet_begin(w), AIR_OK);
+	assert_int_equal(air_load(&gpu.lent, ACQUIRE), 0);
+	assert_int_equal(air_worker_quiet_begin(w), AIR_OK);
+	before = air_load(&gpu.ran, ACQUIRE);
+	for (int i = 0; i < 50; i++)
+		assert_int_equal(client_run(&c, &sqe), AIR_OK);
+	/* the inner one */
+	assert_int_equal(air_worker_quiet_end(w), AIR_OK);
+	for (int i = 0; i < 50; i++)
+		assert_int_equal(client_run(&c, &sqe), AIR_OK);
+	assert_int_equal(air_load(&gpu.ran, ACQUIRE), before);
+	assert_int_equal(gpu.ran_here, 100);
+	assert_int_equal(air_worker_quiet_end(w), AIR_OK);
+	until_lent(&sqe);
+	assert_int_equal(air_worker_quiet_end(w), AIR_BAD_ARGUMENT);
+	/* begun anew, perhaps before the worker has seen the end */
+	for (int i = 0; i < 100; i++) {
+		assert_int_equal(air_worker_quiet_begin(w), AIR_OK);
+		assert_int_equal(client_run(&c, &sqe), AIR_OK);
+		assert_int_equal(air_load(&gpu.lent, ACQUIRE), 0);
+		assert_int_equal(air_worker_quiet_end(w), AIR_OK);
+	}
+	until_lent(&sqe);
+}
+
+/* It cannot leave: nothing has begun, and all goes on. */
+static void test_stuck(void **state)
+{
+	struct air_sqe sqe = on(2);
+
+	gpu.stuck = true;
+	assert_int_equal(air_worker_quiet_begin(w), AIR_TIMEOUT);
+	assert_int_equal(air_worker_quiet_end(w), AIR_BAD_ARGUMENT);
+	until_lent(&sqe);
+	gpu.stuck = false;
+	assert_int_equal(air_worker_quiet_begin(w), AIR_OK);
+	assert_int_equal(air_worker_quiet_end(w), AIR_OK);
 }
 
 /* Refused or given back untouched: it runs through run(). */
@@ -467,6 +542,8 @@ int main(void)
 		both(test_mixed),
 		both(test_sleeping_client),
 		both(test_parks),
+		both(test_quiet),
+		both(test_stuck),
 		both(test_not_taken),
 		both(test_recalled),
 		both(test_taken_over),

@@ -124,6 +124,10 @@ class DeviceOptions(C.Structure):
         ("threads", C.c_uint32),
         ("spin_ns", C.c_uint64),
         ("executors", C.c_char_p),
+        ("park_ns", C.c_uint64),
+        ("large_bytes", C.c_uint64),
+        ("large_alone", C.c_uint32),
+        ("reserved", C.c_uint32),
     ]
 
 
@@ -152,6 +156,10 @@ class BackendCaps(C.Structure):
         ("memory", C.c_uint64),
         ("ops", C.c_uint64),
         ("name", C.c_char * 96),
+        ("park_ns", C.c_uint64),
+        ("large_bytes", C.c_uint64),
+        ("large_alone", C.c_uint32),
+        ("reserved2", C.c_uint32),
     ]
 
 
@@ -212,6 +220,8 @@ _PROTOTYPES = [
     ("air_descriptor_executor", C.c_int, _P, C.POINTER(C.c_char_p)),
     ("air_descriptor_name", C.c_char_p, _P),
     ("air_prefer_executor", None, C.c_int),
+    ("air_quiet_begin", C.c_int, _P),
+    ("air_quiet_end", C.c_int, _P),
 ]
 
 for _name, _result, *_arguments in _PROTOTYPES:

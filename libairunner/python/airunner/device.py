@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Devices and channels."""
 
+import contextlib
 import ctypes as C
 
 from ._abi import (CHANNEL_SINGLE_CALLER, FOREVER, BackendCaps,
@@ -19,13 +20,16 @@ class Device:
     """A way to reach a worker: "inproc:", "unix:PATH", "/dev/airunner".
 
     None is what the environment variable AIRUNNER says, else /dev/airunner if
-    it can be opened, else "inproc:".
+    it can be opened, else "inproc:". park_ns, large_bytes and large_alone say
+    when the resident kernel leaves the GPU: see include/airunner.h.
     """
 
-    def __init__(self, where=None, *, threads=0, spin_ns=0, executors=None):
+    def __init__(self, where=None, *, threads=0, spin_ns=0, executors=None,
+                 park_ns=0, large_bytes=0, large_alone=False):
         options = DeviceOptions(
             C.sizeof(DeviceOptions), threads, spin_ns,
-            executors.encode() if executors else None)
+            executors.encode() if executors else None, park_ns, large_bytes,
+            large_alone, 0)
         handle = C.c_void_p()
         check(lib.air_open(where.encode() if where else None, options,
                            handle))
@@ -40,6 +44,20 @@ class Device:
         caps = BackendCaps(size=C.sizeof(BackendCaps))
         check(lib.air_backend_caps(self.handle, Executor(executor), caps))
         return caps
+
+    @contextlib.contextmanager
+    def quiet(self):
+        """Keep the resident kernel off the GPU. Of an "inproc:" device only:
+
+            with device.quiet():
+                torch.matmul(a, b, out=c)    # has all the GPU
+                torch.cuda.synchronize()
+        """
+        check(lib.air_quiet_begin(self.handle))
+        try:
+            yield
+        finally:
+            check(lib.air_quiet_end(self.handle))
 
     def channel(self, *, order=0, arena=0, priority=0, weight=0,
                 executor=Executor.ANY, single_caller=False):

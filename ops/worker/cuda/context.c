@@ -175,13 +175,24 @@ void air_cuda_remove_client(struct air_cuda *c, void *arg)
 			c->client[i--] = c->client[--c->n_clients];
 }
 
-void air_cuda_quiet_begin(struct air_cuda *c)
+static void tell_begin(struct air_cuda *c)
 {
-	if (c->quiet++ || c->lost)
-		return;
 	for (uint32_t i = 0; i < c->n_clients; i++)
 		if (c->client[i].quiet_begin)
 			c->client[i].quiet_begin(c->client[i].arg);
+}
+
+static void tell_end(struct air_cuda *c)
+{
+	for (uint32_t i = 0; i < c->n_clients; i++)
+		if (c->client[i].quiet_end)
+			c->client[i].quiet_end(c->client[i].arg);
+}
+
+void air_cuda_quiet_begin(struct air_cuda *c)
+{
+	if (!c->quiet++ && !c->held && !c->lost)
+		tell_begin(c);
 }
 
 void air_cuda_quiet_end(struct air_cuda *c)
@@ -189,16 +200,26 @@ void air_cuda_quiet_end(struct air_cuda *c)
 	if (c->quiet == 1 && !c->lost)
 		air_hostmem_trim(c);
 	/* also when the context was lost meanwhile: they were told to begin */
-	if (--c->quiet)
-		return;
-	for (uint32_t i = 0; i < c->n_clients; i++)
-		if (c->client[i].quiet_end)
-			c->client[i].quiet_end(c->client[i].arg);
+	if (!--c->quiet && !c->held)
+		tell_end(c);
+}
+
+void air_cuda_hold(struct air_cuda *c)
+{
+	/* also when the context is lost: it holds for the next one, too */
+	if (!c->held++ && !c->quiet)
+		tell_begin(c);
+}
+
+void air_cuda_release(struct air_cuda *c)
+{
+	if (!--c->held && !c->quiet)
+		tell_end(c);
 }
 
 void air_cuda_make_way(struct air_cuda *c)
 {
-	if (c->quiet || c->lost)
+	if (c->quiet || c->held || c->lost)
 		return;
 	for (uint32_t i = 0; i < c->n_clients; i++)
 		if (c->client[i].make_way)

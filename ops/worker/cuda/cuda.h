@@ -42,6 +42,12 @@ struct air_cuda_client {
 
 #define AIR_CUDA_CLIENTS 4
 
+/*
+ * What is larger fills the GPU for longer than a resident kernel takes to
+ * leave it: the default of struct air_executor_config.large_bytes.
+ */
+#define AIR_CUDA_LARGE (8ull << 20)
+
 /* A function of an operator's module; see air_cuda_function(). */
 struct air_cuda_function {
 	struct air_cuda_function *next;
@@ -75,6 +81,7 @@ struct air_cuda {
 	struct air_cuda_client client[AIR_CUDA_CLIENTS];
 	uint32_t n_clients;
 	uint32_t quiet;
+	uint32_t held;
 
 	CUmodule module[AIR_OP_COUNT];
 	struct air_cuda_function *functions;
@@ -106,6 +113,13 @@ void air_cuda_remove_client(struct air_cuda *c, void *arg);
 
 void air_cuda_quiet_begin(struct air_cuda *c);
 void air_cuda_quiet_end(struct air_cuda *c);
+
+/*
+ * The same for longer, while work comes and goes: nothing that waits for the
+ * GPU is done at the end. Nests, also with the pair above.
+ */
+void air_cuda_hold(struct air_cuda *c);
+void air_cuda_release(struct air_cuda *c);
 
 /* Have the resident kernel leave the GPU to what is about to be enqueued. */
 void air_cuda_make_way(struct air_cuda *c);

@@ -27,12 +27,8 @@
 
 /* How often a stream without progress is asked whether it has failed. */
 #define ASK_NS 1000000ull
-/*
- * What is larger fills the GPU for longer than a resident kernel takes to
- * leave it.
- */
-#define YIELD_BYTES (8u << 20)
-#define YIELD_THREADS 16384u
+/* Likewise a user's kernel of more threads. */
+#define LARGE_THREADS 16384u
 /* How long a sleeping worker goes without asking. */
 #define SLEEP_ASK_NS 10000000l
 
@@ -63,6 +59,8 @@ struct air_exec {
 	unsigned int outstanding;
 	struct air_work *finished, *lost;	/* by launch_lost() */
 	struct air_work *suspect;
+	uint64_t large_bytes;
+	bool large_alone;
 	uint64_t asked;
 	int event_fd, timer_fd, wait_fd;
 	bool armed;
@@ -110,6 +108,9 @@ static air_status launch_open(const struct air_executor_config *config,
 	if (!ex)
 		return air_fail(e, AIR_NO_MEMORY, "cuda-launch: out of memory");
 	ex->services = services;
+	ex->large_bytes = config->large_bytes ? config->large_bytes :
+						AIR_CUDA_LARGE;
+	ex->large_alone = config->large_alone;
 	ex->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	ex->timer_fd = timerfd_create(CLOCK_MONOTONIC,
 				      TFD_NONBLOCK | TFD_CLOEXEC);
@@ -449,14 +450,33 @@ static void push(struct air_exec *ex, struct air_stream *s,
  * A resident kernel holds registers everywhere: what wants the whole GPU, or
  * large blocks, would wait for it or run on what is left.
  */
-static bool wants_all(const struct air_work *work, const struct plan *p)
+static bool wants_all(const struct air_exec *ex, const struct air_work *work,
+		      const struct plan *p)
 {
 	const struct air_launch *l = work->launch;
 
 	if (!l)
-		return p->p.bytes > YIELD_BYTES;
-	return (uint64_t)l->grid[0] * l->grid[1] * l->grid[2] * l->block[0] *
-		       l->block[1] * l->block[2] > YIELD_THREADS;
+		return p->p.bytes > ex->large_bytes;
+	return ex->large_bytes != UINT64_MAX &&
+	       (uint64_t)l->grid[0] * l->grid[1] * l->grid[2] * l->block[0] *
+			       l->block[1] * l->block[2] > LARGE_THREADS;
+}
+
+static void make_way(struct air_exec *ex, struct air_work *work)
+{
+	work->alone = ex->large_alone;
+	if (work->alone)
+		air_cuda_hold(ex->cuda);
+	else
+		air_cuda_make_way(ex->cuda);
+}
+
+/* The work has ended: the GPU is no longer its own. */
+static void share_again(struct air_exec *ex, struct air_work *work)
+{
+	if (work->alone)
+		air_cuda_release(ex->cuda);
+	work->alone = false;
 }
 
 static air_status launch_run(struct air_exec *ex, struct air_work *work)
@@ -468,6 +488,7 @@ static air_status launch_run(struct air_exec *ex, struct air_work *work)
 	CUresult r = CUDA_SUCCESS;
 	air_status st;
 
+	work->alone = false;
 	/* no other context, or not yet: streams of the last one are gone */
 	if (ex->cuda->dead ||
 	    (ex->cuda->lost && ch->generation != ex->cuda->generation)) {
@@ -489,8 +510,8 @@ static air_status launch_run(struct air_exec *ex, struct air_work *work)
 		if (st)
 			goto now;
 	}
-	if (wants_all(work, p))
-		air_cuda_make_way(ex->cuda);
+	if (wants_all(ex, work, p))
+		make_way(ex, work);
 	r = choose_stream(ch, work, &s);
 	if (r == CUDA_SUCCESS) {
 		if (work->launch)
@@ -512,6 +533,7 @@ out:
 		air_cuda_is_fatal(ex->cuda, air_stream_tell(s));
 	return AIR_PENDING;
 now:
+	share_again(ex, work);
 	work->end = ex->services->now();
 	return st;
 }
@@ -538,6 +560,7 @@ static unsigned int report(struct air_exec *ex, struct air_work *list,
 		list = w->next;
 		ex->outstanding--;
 		n++;
+		share_again(ex, w);
 		ex->services->work_done(w, st, 0);
 	}
 	return n;
@@ -602,6 +625,7 @@ static unsigned int report_lost(struct air_exec *ex)
 		lost = w->next;
 		ex->outstanding--;
 		n++;
+		share_again(ex, w);
 		ex->services->work_done(w, w == ex->suspect ?
 						AIR_DEVICE_FAULT :
 						AIR_DEVICE_LOST, 0);

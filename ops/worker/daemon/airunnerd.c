@@ -29,6 +29,8 @@ static const char doc[] =
 enum {
 	KEY_SPIN = 0x100,
 	KEY_PARK,
+	KEY_LARGE,
+	KEY_ALONE,
 	KEY_DRAIN,
 	KEY_OWN,
 	KEY_CORES,
@@ -54,6 +56,11 @@ static const struct argp_option options[] = {
 	  "poll an empty ring for so long before sleeping (20)", 2 },
 	{ "park-us", KEY_PARK, "N", 0,
 	  "idle time after which the GPU is let go (1000)", 2 },
+	{ "large-kib", KEY_LARGE, "N", 0,
+	  "the resident kernel leaves before launches that touch more (8192)",
+	  2 },
+	{ "large-alone", KEY_ALONE, NULL, 0,
+	  "and stays away until they have completed", 2 },
 	{ "drain-ms", KEY_DRAIN, "N", 0,
 	  "wait so long for running operators at the end (5000)", 2 },
 	{ "quiet", 'q', NULL, 0, "log only warnings and errors", 3 },
@@ -149,6 +156,17 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_PARK:
 		a->worker.park_ns =
 			number(state, arg, 10, 1000000000000) * 1000;
+		if (!a->worker.park_ns)
+			a->worker.park_ns = 1;
+		break;
+	case KEY_LARGE:
+		a->worker.large_bytes =
+			number(state, arg, 10, UINT64_MAX >> 10) << 10;
+		if (!a->worker.large_bytes)
+			a->worker.large_bytes = 1;
+		break;
+	case KEY_ALONE:
+		a->worker.large_alone = true;
 		break;
 	case KEY_DRAIN:
 		a->worker.drain_ns = number(state, arg, 10, 1000000) * 1000000;

@@ -78,6 +78,8 @@ struct air_exec {
 	uint64_t looked;
 	uint32_t attached;
 	bool usable;
+	uint64_t large_bytes;
+	bool large_alone;
 	bool held;		/* between quiet_begin and quiet_end */
 };
 
@@ -251,6 +253,9 @@ static air_status resident_open(const struct air_executor_config *config,
 				"cuda-resident: out of memory");
 	ex->services = services;
 	ex->park_ns = config->park_ns ? config->park_ns : 1000000;
+	ex->large_bytes = config->large_bytes ? config->large_bytes :
+						AIR_CUDA_LARGE;
+	ex->large_alone = config->large_alone;
 	st = air_cuda_get(services, &ex->cuda, e);
 	if (!st)
 		st = air_cuda_launch_ops.open(config, &ex->launch, e);
@@ -280,6 +285,9 @@ static void resident_caps(struct air_exec *ex, struct air_backend_caps *caps)
 	air_cuda_launch_ops.caps(ex->launch, caps);
 	caps->executor = AIR_EXEC_CUDA_RESIDENT;
 	caps->user_kernels = 0;
+	caps->park_ns = ex->park_ns;
+	caps->large_bytes = ex->large_bytes;
+	caps->large_alone = ex->large_alone;
 	snprintf(caps->name, sizeof(caps->name),
 		 "cuda-resident: %.48s, %u blocks", c->device_name,
 		 ex->kernel.blocks);
@@ -700,6 +708,24 @@ static void look_for_hung(struct air_exec *ex, uint64_t now)
 	}
 }
 
+/* The kernel left, and stays away, before leaders took what they were given. */
+static unsigned int take_back(struct air_exec *ex)
+{
+	unsigned int n = 0;
+
+	for (uint32_t l = 0; l < AIR_RES_LEADERS; l++) {
+		struct channel *ch = ex->leader[l];
+		struct air_ring_return ret = { 0 };
+
+		if (!ch || !air_res_kernel_withdraw(&ex->kernel, l))
+			continue;
+		ret.index = ch->from;
+		give_back(ex, ch, &ret);
+		n++;
+	}
+	return n;
+}
+
 static unsigned int resident_poll(struct air_exec *ex)
 {
 	unsigned int n = 0;
@@ -725,7 +751,9 @@ static unsigned int resident_poll(struct air_exec *ex)
 		now = ex->services->now();
 		look_for_hung(ex, now);
 		/* it may have ended just as it was given a ring */
-		if (!air_res_kernel_runs(&ex->kernel))
+		if (!air_res_kernel_runs(&ex->kernel) && ex->held)
+			n += take_back(ex);
+		else if (!air_res_kernel_runs(&ex->kernel))
 			start_if_wanted(ex);
 		else if (ex->looked == now)
 			air_cuda_is_fatal(ex->cuda,
@@ -742,6 +770,21 @@ static unsigned int resident_outstanding(struct air_exec *ex)
 static int resident_wait_fd(struct air_exec *ex)
 {
 	return air_cuda_launch_ops.wait_fd(ex->launch);
+}
+
+/* ------------------------------------------------------------------ quiet */
+
+static air_status resident_quiet(struct air_exec *ex, bool on)
+{
+	if (!on) {
+		air_cuda_release(ex->cuda);
+		return AIR_OK;
+	}
+	air_cuda_hold(ex->cuda);
+	if (!ex->usable || ex->cuda->lost || !air_res_kernel_runs(&ex->kernel))
+		return AIR_OK;
+	air_cuda_release(ex->cuda);
+	return AIR_TIMEOUT;
 }
 
 /* ---------------------------------------------------------------- buffers */
@@ -792,4 +835,5 @@ const struct air_executor_ops air_cuda_resident_ops = {
 	.buffer_set = resident_buffer_set,
 	.ring_attach = resident_ring_attach,
 	.ring_recall = resident_ring_recall,
+	.quiet = resident_quiet,
 };

@@ -245,6 +245,15 @@ void air_res_kernel_attach(struct air_res_kernel *k, uint32_t leader,
 			 __ATOMIC_RELEASE);
 }
 
+bool air_res_kernel_withdraw(struct air_res_kernel *k, uint32_t leader)
+{
+	if (air_res_kernel_runs(k) || !air_res_kernel_wanted(k, leader))
+		return false;
+	/* the next kernel waits for another attachment than this one */
+	k->tag[leader] = (uint8_t)air_res_next_tag(k->tag[leader]);
+	return true;
+}
+
 void air_res_kernel_recall(struct air_res_kernel *k, uint32_t leader)
 {
 	__atomic_store_n(&k->host->recall[leader],

@@ -61,6 +61,12 @@ void air_res_kernel_attach(struct air_res_kernel *k, uint32_t leader,
 			   uint32_t place, uint64_t index);
 void air_res_kernel_recall(struct air_res_kernel *k, uint32_t leader);
 
+/*
+ * While the kernel does not run: take back what @leader was given. False when
+ * it was given nothing, or had it and returned it.
+ */
+bool air_res_kernel_withdraw(struct air_res_kernel *k, uint32_t leader);
+
 /* What came back from a leader. */
 struct air_res_returned {
 	enum air_res_reason reason;
