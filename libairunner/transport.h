@@ -39,6 +39,9 @@
  *	passed, or for no reason. Errors as for @doorbell
  * @check: whether the other side still is there, for those who only ever poll;
  *	errors as for @doorbell. NULL: it always is
+ * @handover: be ready for @stream_wait. NULL: the worker's device is not this
+ *	process's
+ * @stream_wait: as air_stream_wait(), for a ring index. AIR_BUSY: not now
  * @served: whether somebody drains the channel
  * @notify_fd: the descriptor for air_channel_fd()
  * @notify_clear: make it unreadable until the next completion
@@ -71,6 +74,9 @@ struct air_transport_ops {
 	air_status (*sleep)(struct air_channel *ch, uint64_t seq,
 			    uint64_t deadline);
 	air_status (*check)(struct air_channel *ch);
+	air_status (*handover)(struct air_channel *ch);
+	air_status (*stream_wait)(struct air_channel *ch, uint64_t index,
+				  void *stream);
 	bool (*served)(struct air_channel *ch);
 	air_status (*notify_fd)(struct air_channel *ch, int *fd);
 	void (*notify_clear)(struct air_channel *ch);

@@ -231,6 +231,35 @@ static bool inproc_buffer_released(struct air_channel *ch,
 	       1;
 }
 
+/* ------------------------------------------------------------- streams */
+
+static air_status inproc_handover(struct air_channel *ch)
+{
+	struct inproc_channel *ic = ch->priv;
+	air_status status = air_worker_handover(ic->wch);
+
+	if (status == AIR_UNSUPPORTED)
+		return air_error_static(AIR_UNSUPPORTED,
+					"air_stream_wait: the worker has no "
+					"CUDA executor");
+	if (status != AIR_OK)
+		return air_error_set(status, "air_stream_wait: %s",
+				     air_status_string(status));
+	return AIR_OK;
+}
+
+static air_status inproc_stream_wait(struct air_channel *ch, uint64_t index,
+				     void *stream)
+{
+	struct inproc_channel *ic = ch->priv;
+	struct air_error e = { .text = "" };
+	air_status status =
+		air_worker_stream_wait(ic->wch, index, stream, &e);
+
+	return status == AIR_OK || status == AIR_BUSY ? status :
+							explain(status, &e);
+}
+
 /* ------------------------------------------------------------ wake-ups */
 
 static air_status state(struct inproc_channel *ic)
@@ -333,6 +362,8 @@ const struct air_transport_ops air_transport_inproc = {
 	.sleep_begin = inproc_sleep_begin,
 	.sleep = inproc_sleep,
 	.check = inproc_check,
+	.handover = inproc_handover,
+	.stream_wait = inproc_stream_wait,
 	.served = inproc_served,
 	.notify_fd = inproc_notify_fd,
 	.notify_clear = inproc_notify_clear,

@@ -143,6 +143,8 @@ class TestOperators(Base):
         self.assertEqual(list(y.array), [32.0] * 4)
         self.refused(Status.BAD_TOKEN, self.ch.poll, tokens[0])
         token = ops.relu(t, t, wait=False)
+        self.assertIn("CUDA", self.refused(
+            Status.UNSUPPORTED, self.ch.stream_wait, token, 0x1234))
         self.ch.drain()
         self.assertEqual(self.ch.next().token, token)
         self.assertIsNone(self.ch.next())

@@ -120,11 +120,17 @@ void air_late_run(struct air_wchannel *ch)
 	struct air_late *late;
 
 	while ((late = ch->late_first) && late_is_due(ch, late)) {
+		bool blocks = late->kind == AIR_LATE_MODULE;
+
+		if (blocks && !air_block_begin(ch->w))
+			return;
 		ch->late_first = late->next;
 		if (!ch->late_first)
 			ch->late_last = NULL;
 		late_do(ch, late);
 		free(late);
+		if (blocks)
+			air_block_end(ch->w);
 	}
 }
 
@@ -163,6 +169,8 @@ void air_wake_touched(struct air_worker *w)
 	while ((ch = w->touched)) {
 		w->touched = ch->next_touched;
 		ch->touched = false;
+		if (air_unlikely(ch->handover != NULL))
+			air_handover_pass(ch);
 		if (air_ring_client_sleeps(&ch->ring, w->asym))
 			wake(ch);
 	}

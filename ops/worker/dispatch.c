@@ -212,6 +212,19 @@ static void nop(struct air_wchannel *ch, uint64_t index,
 	air_late_add(ch, late);
 }
 
+/* What may wait for all streams of a device: not while one waits. */
+static bool control(struct air_wchannel *ch, uint64_t index,
+		    const struct air_sqe *sqe,
+		    void (*carry_out)(struct air_wchannel *ch, uint64_t index,
+				      const struct air_sqe *sqe))
+{
+	if (!air_block_begin(ch->w))
+		return false;
+	carry_out(ch, index, sqe);
+	air_block_end(ch->w);
+	return true;
+}
+
 bool air_dispatch(struct air_wchannel *ch, uint64_t index,
 		  const struct air_sqe *sqe, uint64_t deadline)
 {
@@ -236,14 +249,16 @@ bool air_dispatch(struct air_wchannel *ch, uint64_t index,
 		nop(ch, index, sqe);
 		return true;
 	case AIRUNNER_OP_DESC_CREATE:
+	case AIRUNNER_OP_BUFFER_ALLOC:
+		return control(ch, index, sqe, air_control);
+	case AIRUNNER_OP_MODULE_LOAD:
+	case AIRUNNER_OP_FUNCTION_GET:
+		return control(ch, index, sqe, air_launch_control);
 	case AIRUNNER_OP_DESC_DESTROY:
 	case AIRUNNER_OP_BUFFER_RELEASE:
-	case AIRUNNER_OP_BUFFER_ALLOC:
 		air_control(ch, index, sqe);
 		return true;
-	case AIRUNNER_OP_MODULE_LOAD:
 	case AIRUNNER_OP_MODULE_UNLOAD:
-	case AIRUNNER_OP_FUNCTION_GET:
 		air_launch_control(ch, index, sqe);
 		return true;
 	case AIRUNNER_OP_LAUNCH:

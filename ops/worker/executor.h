@@ -5,8 +5,8 @@
  * and answers; an executor turns (plan, addresses) into finished work.
  *
  * All calls on an executor come from the worker's thread, from open() to
- * close(). An executor that works asynchronously calls services->work_done()
- * from within its poll().
+ * close(); stream_wait() comes from any. An executor that works asynchronously
+ * calls services->work_done() from within its poll().
  *
  * Order. What the worker guarantees: run() is called in the order of
  * submission within a channel; AIRUNNER_SQE_BARRIER work only when nothing of
@@ -109,6 +109,20 @@ struct air_work {
 	uint32_t executor;
 };
 
+/**
+ * struct air_handover - how far a channel has come, for a device's streams to
+ *	wait on
+ * @word: in host memory that the device reads; the worker stores @base + n
+ *	there when the channel's first n submissions have completed
+ * @base: the executor's; words are used again without being set back
+ * @priv: the executor's own
+ */
+struct air_handover {
+	uint64_t *word;
+	uint64_t base;
+	void *priv;
+};
+
 struct air_executor_config {
 	uint32_t threads;	/* cpu: 0 for one a core */
 	uint64_t spin_ns;	/* how long the worker polls before it sleeps */
@@ -176,6 +190,13 @@ struct air_executor_config {
  *	come back with the next poll() and are refused (AIR_BUSY). AIR_TIMEOUT:
  *	it cannot leave, and has not been told to stay away. false: come back.
  *	Once each, in turns. NULL: there is nothing that stays on a device
+ *
+ * Streams of the caller's that wait for submissions; all NULL when the executor
+ * has no such thing
+ * @handover_open: fill in what a channel needs for it
+ * @handover_close: nobody stores any more: let pass whoever waits
+ * @stream_wait: what is enqueued in @stream from now on begins when the word
+ *	has reached base + @n. From any thread, also while others call it
  */
 struct air_executor_ops {
 	uint32_t abi;
@@ -220,6 +241,13 @@ struct air_executor_ops {
 				  struct air_ring *ring, uint64_t index);
 	void (*ring_recall)(struct air_exec *ex, void *ch_priv);
 	air_status (*quiet)(struct air_exec *ex, bool on);
+
+	air_status (*handover_open)(struct air_exec *ex,
+				    struct air_handover *h);
+	void (*handover_close)(struct air_exec *ex, struct air_handover *h);
+	air_status (*stream_wait)(struct air_exec *ex,
+				  const struct air_handover *h, uint64_t n,
+				  void *stream, struct air_error *e);
 };
 
 /**
@@ -243,6 +271,10 @@ struct air_ring_return {
  *	0, or the number of the operand at fault. The work is the worker's
  *	again. Only from within poll() or close()
  * @ring_returned: see ring_attach. Only from within poll() or close()
+ * @block_begin: before a call that may return only when all streams of the
+ *	device have come through. False: not now, as one of them waits for what
+ *	this thread has yet to do. Such pairs may be nested
+ * @block_end: after it, unless @block_begin said false
  * @now: CLOCK_MONOTONIC, ns. Any thread
  * @log: an event of the executor's life; never one per operator. Any thread
  * @process_spent: this process cannot have the device any more, whatever it
@@ -259,6 +291,8 @@ struct air_worker_services {
 			  uint32_t detail);
 	void (*ring_returned)(struct air_wchannel *ch,
 			      const struct air_ring_return *ret);
+	bool (*block_begin)(void);
+	void (*block_end)(void);
 	uint64_t (*now)(void);
 	void (*log)(const char *fmt, ...)
 		__attribute__((format(printf, 1, 2)));

@@ -13,6 +13,7 @@
  *	executors.c	which executors there are, and which a descriptor gets
  *	plugin.c	where executors come from that are not built in
  *	quiet.c		executors stay off their devices for a while
+ *	handover.c	streams of the caller's that wait for submissions
  *	exec_cpu.c	the CPU executor
  *	log.c		the log
  *
@@ -91,6 +92,40 @@ void air_executors_flush(struct air_worker *w);
 /* quiet.c: let executors back when nobody wants them away any more. */
 bool air_quiet_is_over(const struct air_worker *w);
 void air_quiet_lift(struct air_worker *w);
+
+/* ------------------------------------------------------------- handover.c */
+
+/**
+ * struct air_whandover - how far a channel has come, for streams
+ * @wanted: how many submissions somebody waits for; atomic, others' threads
+ *	raise it
+ * @done: so many have completed in a row, and streams were told
+ */
+struct air_whandover {
+	struct air_handover h;
+	struct air_wchannel *ch;
+	uint64_t wanted, done;
+	uint32_t executor;
+	struct air_list on_handovers;
+};
+
+/* Tell streams that wait of what has completed. */
+void air_handover_pass(struct air_wchannel *ch);
+/* The channel ends, or its executor does: let all pass. */
+void air_handover_end(struct air_wchannel *ch);
+void air_handovers_end(struct air_worker *w);
+/*
+ * Before a call of an executor that may wait for all streams of its device;
+ * false: one of them waits for completions, so it is to be put off. The worker
+ * makes another turn when none does any more. Pairs may be nested.
+ */
+bool air_block_begin(struct air_worker *w);
+void air_block_end(struct air_worker *w);
+/* worker.c: the same for the worker whose thread this is. */
+bool air_block_here_begin(void);
+void air_block_here_end(void);
+/* What was put off may be done now. */
+void air_put_off_resume(struct air_worker *w);
 
 /* Find and load libairunner-<name>.so; NULL, with a sentence, without it. */
 const struct air_executor_ops *const *air_plugin_load(const char *name,
@@ -192,6 +227,7 @@ enum air_wstate {
  * @touched: completions written, the client not looked at yet
  * @asym_client: producers do not fence
  * @no_lend: ring index that an executor gave back untouched
+ * @handover: what streams wait on; NULL before the first does; atomic
  */
 struct air_wchannel {
 	struct air_ring ring;
@@ -230,6 +266,7 @@ struct air_wchannel {
 	uint32_t lent_to;
 	bool recalled;
 	uint64_t no_lend, watch_index;
+	struct air_whandover *handover;
 
 	struct air_table modules, functions;
 	uint32_t opened;		/* bit by executor: channel_open() */
@@ -261,6 +298,7 @@ struct air_mail {
  * @sleep: enum air_sleep; a futex
  * @stop: a stop was asked for
  * @quiet: times that executors were asked to stay off their devices
+ * @blocked: written by the worker: it is in a call that may wait for streams
  * @fd: eventfd for when the worker sleeps in poll
  */
 struct air_mailbox {
@@ -269,6 +307,7 @@ struct air_mailbox {
 	uint32_t sleep;
 	uint32_t stop;
 	uint32_t quiet;
+	uint32_t blocked;
 	int fd;
 };
 
@@ -305,6 +344,9 @@ struct air_worker {
 	uint32_t n_removing;
 	bool activated;			/* a channel, since they were served */
 	bool quiet;			/* executors stay off their devices */
+	bool put_off;			/* something, by air_block_begin() */
+	uint32_t blocks;		/* air_block_begin()s without an end */
+	struct air_list handovers;
 	bool quiesced;
 	uint64_t drain_end;
 

@@ -65,6 +65,8 @@ static uint64_t now_service(void)
 const struct air_worker_services air_services = {
 	.work_done = air_work_done,
 	.ring_returned = air_wchannel_returned,
+	.block_begin = air_block_here_begin,
+	.block_end = air_block_here_end,
 	.now = now_service,
 	.log = log_service,
 	.process_spent = spent_service,

@@ -147,6 +147,9 @@ bool air_mailbox_take_rung(struct air_worker *w)
 		 */
 		__atomic_exchange_n(&ch->rung, 0, __ATOMIC_SEQ_CST);
 		air_wchannel_activate(ch);
+		/* It may be that a stream waits for what has completed. */
+		if (air_unlikely(ch->handover != NULL))
+			air_touch(ch);
 		ch = next;
 	}
 	return true;

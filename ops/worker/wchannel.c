@@ -9,6 +9,9 @@
 
 #include "ops/worker/internal.h"
 
+/* How often it is tried again to add a buffer that was put off. */
+#define PAUSE_NS 50000
+
 static bool in_turns(const struct air_wchannel *ch)
 {
 	return ch->ops->turn_over != NULL;
@@ -409,6 +412,8 @@ void air_wchannel_returned(struct air_wchannel *ch,
 	air_charge(ch, ret->device_ns);
 	ch->state = AIR_CH_IDLE;
 	air_list_remove(&ch->on);
+	/* What was completed last has not been looked at. */
+	air_touch(ch);
 	if (ch->late_first)
 		air_late_run(ch);
 	air_wchannel_activate(ch);
@@ -434,6 +439,8 @@ void air_wchannels_watch(struct air_worker *w)
 			ch->watch_index++;
 		if (ch->watch_index != seen)
 			air_touch(ch);
+		else if (air_unlikely(ch->handover != NULL))
+			air_handover_pass(ch);
 		if (ch->removing || ch->late_first || turn_is_over(ch) ||
 		    air_load(&ch->killed, RELAXED))
 			recall(ch);
@@ -673,6 +680,7 @@ static void finish(struct air_wchannel *ch)
 	struct air_worker *w = ch->w;
 	void *owner = ch->owner;
 
+	air_handover_end(ch);
 	forget_all(ch);
 	air_wake_touched(w);
 	/*
@@ -698,11 +706,17 @@ bool air_wchannel_try_finish(struct air_wchannel *ch)
 {
 	bool drained = ch->mute || ch->state == AIR_CH_DEAD ||
 		       !ch->drain_left || !has_work(ch);
+	struct air_worker *w = ch->w;
 
 	if (!ch->removing || ch->holding || ch->outstanding ||
 	    ch->state == AIR_CH_LENT || !drained)
 		return false;
+	/* Nothing more will complete; others' streams may go on waiting. */
+	air_handover_end(ch);
+	if (!air_block_begin(w))
+		return false;
 	finish(ch);
+	air_block_end(w);
 	return true;
 }
 
@@ -804,21 +818,30 @@ struct buffer_call {
 static air_status add_buffer_here(void *arg)
 {
 	struct buffer_call *c = arg;
+	air_status st = AIR_PENDING;
 
-	return air_buffer_add(c->ch, c->handle, c->config);
+	if (air_block_begin(c->ch->w)) {
+		st = air_buffer_add(c->ch, c->handle, c->config);
+		air_block_end(c->ch->w);
+	}
+	return st;
 }
 
 air_status air_worker_add_buffer(struct air_wchannel *ch, uint32_t handle,
 				 const struct air_wbuffer_config *config,
 				 struct air_error *e)
 {
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 	struct buffer_call c = { ch, handle, config };
 	air_status st;
 
 	if (!handle)
 		return air_fail(e, AIR_BAD_HANDLE,
 				"buffer handle 0 is the channel's region");
-	st = air_worker_call(ch->w, add_buffer_here, &c);
+	/* Put off, while a stream waits for what completes by itself. */
+	while ((st = air_worker_call(ch->w, add_buffer_here, &c)) ==
+	       AIR_PENDING)
+		nanosleep(&pause, NULL);
 	if (st == AIR_BAD_HANDLE)
 		air_fail(e, st, "buffer handle %u is taken or out of range",
 			 handle);

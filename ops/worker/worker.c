@@ -31,6 +31,16 @@ bool air_worker_here(const struct air_worker *w)
 	return here == w;
 }
 
+bool air_block_here_begin(void)
+{
+	return air_block_begin(here);
+}
+
+void air_block_here_end(void)
+{
+	air_block_end(here);
+}
+
 /* ---------------------------------------------------------------- sources */
 
 void air_worker_add_source(struct air_worker *w, struct air_source *s)
@@ -289,6 +299,8 @@ static void loop(struct air_worker *w)
 			air_wchannels_watch(w);
 		if (w->touched)
 			air_wake_touched(w);
+		if (air_unlikely(w->put_off))
+			air_put_off_resume(w);
 		if (rest)
 			air_wchannels_rest(w);
 		if (air_unlikely(w->n_removing))
@@ -360,6 +372,7 @@ static void end(struct air_worker *w)
 	bool leftover = !air_list_empty(&w->all);
 
 	air_mailbox_close(&w->box);
+	air_handovers_end(w);
 	if (leftover)
 		air_executors_close(w);
 	abandon_channels(w);
@@ -494,6 +507,7 @@ air_status air_worker_create(const struct air_worker_config *config,
 	air_list_init(&w->lent);
 	air_list_init(&w->all);
 	air_list_init(&w->timed);
+	air_list_init(&w->handovers);
 	w->config = config ? *config : defaults;
 	w->name = copy_string(w->config.name ? w->config.name : "airunner",
 			      &failed);

@@ -252,6 +252,20 @@ void air_wchannel_wake_futex(struct air_wchannel *ch);
  */
 void air_wchannel_kill(struct air_wchannel *ch, const char *sentence);
 
+/*
+ * Make ready for air_worker_stream_wait(); later calls for the channel cost
+ * nothing. AIR_UNSUPPORTED: no executor has streams.
+ */
+air_status air_worker_handover(struct air_wchannel *ch);
+
+/*
+ * As air_stream_wait(), for ring index @index. For channels that began with
+ * index 0. AIR_BUSY, and nothing enqueued: the worker is in a call that waits
+ * for streams.
+ */
+air_status air_worker_stream_wait(struct air_wchannel *ch, uint64_t index,
+				  void *stream, struct air_error *e);
+
 /* ---------------------------------------------------------------- buffers */
 
 /**

@@ -56,10 +56,13 @@ $(B)/tests/gpu/emulate_resident: tests/gpu/emulate_resident.cpp \
 	$(CXX) -std=c++17 -O1 -g -w -fno-strict-aliasing -U_FORTIFY_SOURCE \
 		$(CPPFLAGS) $< -o $@ -lpthread
 
-HOST_TESTS := $(addprefix $(B)/tests/gpu/,host_test host_resident)
+HOST_TESTS := $(addprefix $(B)/tests/gpu/,host_test host_resident \
+	host_handover)
 
 $(HOST_TESTS): %: %.o
-	$(CC) $(LDFLAGS) $^ -lcmocka $(LDLIBS) -o $@
+	$(CC) $(LDFLAGS) $^ -lcmocka $(AIR_LIBS) $(LDLIBS) -o $@
+
+$(B)/tests/gpu/host_handover: $(B)/libairunner.a
 
 $(B)/tests/gpu/afresh: $(B)/tests/gpu/afresh.o $(B)/libairunner.a
 	$(CC) $(LDFLAGS) $^ $(AIR_LIBS) $(LDLIBS) -o $@
@@ -75,6 +78,7 @@ check-cuda-host: $(B)/tests/gpu/emulate_resident $(HOST_TESTS) \
 	timeout 120 $(B)/tests/gpu/emulate_resident
 	timeout 120 $(B)/tests/gpu/host_test $(B)/libairunner-cuda.so
 	timeout 120 $(B)/tests/gpu/host_resident $(B)/libairunner-cuda.so
+	timeout 120 $(B)/tests/gpu/host_handover
 	timeout 120 $(B)/tests/gpu/afresh inproc:
 	FAKE_CUDA_SPENT=1 timeout 120 tests/gpu/served.sh $(B)/airunnerd \
 		$(B)/tests/gpu/afresh

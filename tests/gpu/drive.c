@@ -53,8 +53,19 @@ static void returned(struct air_wchannel *ch, const struct air_ring_return *ret)
 	d->lent = false;
 }
 
+static bool block_begin(void)
+{
+	return true;
+}
+
+static void block_end(void)
+{
+}
+
 static const struct air_worker_services services = {
 	.work_done = done,
+	.block_begin = block_begin,
+	.block_end = block_end,
 	.ring_returned = returned,
 	.now = drive_now,
 	.log = say,

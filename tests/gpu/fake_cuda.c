@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * A CUDA driver that runs nothing: device memory is memory, launches are
- * counted, streams complete at once or when they are told to. With it the host
- * side of the CUDA executors (order, completion, registrations, what happens
- * when the context is lost) is tested on machines without a GPU:
+ * counted, streams complete at once or when they are told to, and wait for
+ * words. Calls that would wait for a stream which waits are counted as hanging.
+ * With it the host side of the CUDA executors (order, completion,
+ * registrations, what happens when the context is lost) is tested on machines
+ * without a GPU:
  *
  *	AIRUNNER_LIBCUDA=.../libfake-cuda.so
  *
@@ -12,6 +14,7 @@
 #include "tests/gpu/fake_cuda.h"
 
 #include <cuda.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,12 +38,15 @@ static struct {
 	size_t size;
 } pinned[MAX_PINNED];
 
-/* Writes that a held stream has not made yet. */
+/* What streams have not come to yet: writes, and waits for a word. */
 static struct {
+	CUstream stream;
 	uint64_t *where;
 	uint64_t value;
+	int waits;
 } pending[MAX_PENDING];
 static unsigned int n_pending;
+static pthread_mutex_t pending_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Of a process that nobody looks into: see afresh.c. */
 static void __attribute__((constructor)) set_up(void)
@@ -61,14 +67,84 @@ static CUresult healthy(void)
 	return fake.fault ? (CUresult)fake.fault : CUDA_SUCCESS;
 }
 
-static void release(void)
+/* Whether @s has something before place @end that it cannot come past. */
+static int stuck(CUstream s, unsigned int end)
 {
-	if (fake.hold || fake.fault)
+	for (unsigned int i = 0; i < end; i++)
+		if (pending[i].stream == s)
+			return 1;
+	return 0;
+}
+
+static int passed(unsigned int i)
+{
+	uint64_t word;
+
+	if (!pending[i].waits)
+		return 1;
+	word = __atomic_load_n(pending[i].where, __ATOMIC_ACQUIRE);
+	return (int64_t)(word - pending[i].value) >= 0;
+}
+
+/* In the order enqueued; what stays closes up. The caller holds the lock. */
+static void advance(void)
+{
+	unsigned int kept = 0;
+
+	if (__atomic_load_n(&fake.hold, __ATOMIC_ACQUIRE) || fake.fault)
 		return;
+	for (unsigned int i = 0; i < n_pending; i++) {
+		if (stuck(pending[i].stream, kept) || !passed(i)) {
+			pending[kept++] = pending[i];
+			continue;
+		}
+		if (!pending[i].waits)
+			__atomic_store_n(pending[i].where, pending[i].value,
+					 __ATOMIC_RELEASE);
+	}
+	n_pending = kept;
+}
+
+static void enqueue(CUstream s, CUdeviceptr p, uint64_t value, int waits,
+		    CUresult *r)
+{
+	pthread_mutex_lock(&pending_lock);
+	if (n_pending == MAX_PENDING) {
+		*r = CUDA_ERROR_OUT_OF_MEMORY;
+	} else {
+		pending[n_pending].stream = s;
+		pending[n_pending].where = (uint64_t *)p;
+		pending[n_pending].value = value;
+		pending[n_pending++].waits = waits;
+	}
+	advance();
+	pthread_mutex_unlock(&pending_lock);
+}
+
+static int is_registered(const void *p)
+{
+	for (int i = 0; i < MAX_RANGES; i++)
+		if (range[i].base && (char *)p >= range[i].base &&
+		    (char *)p < range[i].base + range[i].size)
+			return 1;
+	return 0;
+}
+
+/*
+ * A call that returns only when all streams have come through. What a test has
+ * them wait for itself is its own business.
+ */
+static void wait_for_all(void)
+{
+	pthread_mutex_lock(&pending_lock);
+	advance();
 	for (unsigned int i = 0; i < n_pending; i++)
-		__atomic_store_n(pending[i].where, pending[i].value,
-				 __ATOMIC_RELEASE);
-	n_pending = 0;
+		if (pending[i].waits && !passed(i) &&
+		    is_registered(pending[i].where)) {
+			fake.hangs++;
+			break;
+		}
+	pthread_mutex_unlock(&pending_lock);
 }
 
 #define OK(name, ...)                      \
@@ -86,15 +162,27 @@ static void release(void)
 
 OK(cuInit, unsigned int flags)
 OK(cuCtxSetCurrent, CUcontext ctx)
+OK(cuCtxPushCurrent, CUcontext ctx)
+OK(cuCtxPopCurrent, CUcontext *ctx)
 OK(cuThreadExchangeStreamCaptureMode, CUstreamCaptureMode *mode)
-HEALTHY(cuModuleUnload, CUmodule mod)
 HEALTHY(cuFuncSetAttribute, CUfunction f, CUfunction_attribute a, int v)
 HEALTHY(cuStreamDestroy, CUstream s)
 HEALTHY(cuStreamWaitEvent, CUstream s, CUevent e, unsigned int flags)
 HEALTHY(cuEventDestroy, CUevent e)
 HEALTHY(cuEventRecord, CUevent e, CUstream s)
 HEALTHY(cuEventQuery, CUevent e)
-HEALTHY(cuFuncLoad, CUfunction f)
+
+EXPORT CUresult cuFuncLoad(CUfunction f)
+{
+	wait_for_all();
+	return healthy();
+}
+
+EXPORT CUresult cuModuleUnload(CUmodule mod)
+{
+	wait_for_all();
+	return healthy();
+}
 
 EXPORT CUresult cuDriverGetVersion(int *v)
 {
@@ -202,6 +290,7 @@ EXPORT CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
 EXPORT CUresult cuModuleLoadDataEx(CUmodule *mod, const void *image,
 				   unsigned int n, CUjit_option *o, void **v)
 {
+	wait_for_all();
 	*mod = (CUmodule)image;
 	fake.modules++;
 	return healthy();
@@ -285,6 +374,7 @@ EXPORT CUresult cuMemAlloc(CUdeviceptr *p, size_t size)
 
 EXPORT CUresult cuMemFree(CUdeviceptr p)
 {
+	wait_for_all();
 	fake.frees++;
 	free((void *)p);
 	return healthy();
@@ -314,6 +404,7 @@ EXPORT CUresult cuMemAllocHost(void **p, size_t size)
 
 EXPORT CUresult cuMemFreeHost(void *p)
 {
+	wait_for_all();
 	for (int i = 0; i < MAX_PINNED; i++) {
 		if (pinned[i].base != p)
 			continue;
@@ -343,6 +434,7 @@ EXPORT CUresult cuMemHostRegister(void *p, size_t size, unsigned int flags)
 
 EXPORT CUresult cuMemHostUnregister(void *p)
 {
+	wait_for_all();
 	for (int i = 0; i < MAX_RANGES; i++) {
 		if (range[i].base != p)
 			continue;
@@ -403,28 +495,45 @@ EXPORT CUresult cuStreamCreateWithPriority(CUstream *s, unsigned int flags,
 
 EXPORT CUresult cuStreamQuery(CUstream s)
 {
-	release();
+	int busy;
+
+	pthread_mutex_lock(&pending_lock);
+	advance();
+	busy = stuck(s, n_pending);
+	pthread_mutex_unlock(&pending_lock);
 	if (fake.fault)
 		return healthy();
-	return n_pending ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+	return busy ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 
 EXPORT CUresult cuStreamSynchronize(CUstream s)
 {
-	release();
+	cuStreamQuery(s);
 	return healthy();
 }
 
 EXPORT CUresult cuStreamWriteValue64(CUstream s, CUdeviceptr p, cuuint64_t v,
 				     unsigned int flags)
 {
+	CUresult r = CUDA_SUCCESS;
+
 	fake.writes++;
-	if (n_pending == MAX_PENDING)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	pending[n_pending].where = (uint64_t *)p;
-	pending[n_pending++].value = v;
-	release();
-	return healthy();
+	enqueue(s, p, v, 0, &r);
+	return r ? r : healthy();
+}
+
+EXPORT CUresult cuStreamWaitValue64(CUstream s, CUdeviceptr p, cuuint64_t v,
+				    unsigned int flags)
+{
+	CUresult r = CUDA_SUCCESS;
+
+	if (flags != CU_STREAM_WAIT_VALUE_GEQ)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (s == (CUstream)FAKE_CUDA_FOREIGN_STREAM)
+		return CUDA_ERROR_INVALID_HANDLE;
+	__atomic_fetch_add(&fake.waits, 1, __ATOMIC_RELAXED);
+	enqueue(s, p, v, 1, &r);
+	return r ? r : healthy();
 }
 
 EXPORT CUresult cuEventCreate(CUevent *e, unsigned int flags)

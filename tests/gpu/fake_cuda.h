@@ -10,6 +10,7 @@
  * @spent: after a fault there is no other context for this process
  * @regs: what functions' attributes say
  * @names: FILE * that gets the name of every function asked for; may be NULL
+ * @hangs: calls that would have waited for a stream that waits for a word
  * @launches, @writes, ...: counts
  */
 struct fake_cuda {
@@ -20,7 +21,11 @@ struct fake_cuda {
 	int regs;
 	void *names;
 	unsigned int launches, writes, modules, streams;
+	unsigned int hangs, waits;
 	unsigned int allocs, frees, registered, retained, resets;
 };
+
+/* A stream that the driver does not know. */
+#define FAKE_CUDA_FOREIGN_STREAM 0x77
 
 #endif /* AIR_TEST_FAKE_CUDA_H */

@@ -62,8 +62,19 @@ static void process_spent(void)
 {
 }
 
+static bool block_begin(void)
+{
+	return true;
+}
+
+static void block_end(void)
+{
+}
+
 static const struct air_worker_services services = {
 	.work_done = work_done,
+	.block_begin = block_begin,
+	.block_end = block_end,
 	.ring_returned = ring_returned,
 	.now = now,
 	.log = say,

@@ -195,6 +195,23 @@ static void test_quiet(void **state)
 	assert_int_equal(air_quiet_end(u.dev), expected);
 }
 
+/* A worker elsewhere, or without CUDA, has no streams. */
+static void test_stream_wait(void **state)
+{
+	struct air_call nop;
+	air_token token;
+
+	air_prepare_nop(&nop);
+	assert_int_equal(air_stream_wait(NULL, 1, NULL), AIR_BAD_ARGUMENT);
+	assert_int_equal(air_stream_wait(u.ch, 0, NULL), AIR_BAD_TOKEN);
+	assert_int_equal(air_stream_wait(u.ch, UINT64_MAX, NULL),
+			 AIR_BAD_TOKEN);
+	assert_ok(air_submit(u.ch, &nop, 1, &token));
+	assert_int_equal(air_stream_wait(u.ch, token, NULL), AIR_UNSUPPORTED);
+	assert_ok(air_wait(u.ch, token, PATIENCE, NULL));
+	assert_int_equal(air_stream_wait(u.ch, token, NULL), AIR_UNSUPPORTED);
+}
+
 static void test_bad_operand(void **state)
 {
 	struct air_completion c;
@@ -863,6 +880,7 @@ int main(void)
 		I(test_operator),
 		I(test_caps),
 		I(test_quiet),
+		I(test_stream_wait),
 		I(test_bad_operand),
 		I(test_sleeping_wait),
 		I(test_buffers_come_and_go),
@@ -872,6 +890,7 @@ int main(void)
 		U(test_operator),
 		U(test_caps),
 		U(test_quiet),
+		U(test_stream_wait),
 		U(test_bad_operand),
 		U(test_sleeping_wait),
 		U(test_buffers_come_and_go),

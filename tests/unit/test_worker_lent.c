@@ -25,6 +25,8 @@
  * @idle_ns: it gives it back when nothing came for so long
  * @refuse: ring_attach says no
  * @reluctant: it gives the ring back untouched
+ * @paused: it takes nothing for the time being; atomic
+ * @word, @stream: what a stream waits on, and until when; atomic
  * @stuck: it does not leave when it is asked to
  * @quiet: it stays away
  * @attached, @ran: how often
@@ -36,6 +38,9 @@ struct gpu {
 	uint32_t lent, recall, stop;
 	uint64_t idle_ns;
 	bool refuse, reluctant, stuck, quiet;
+	uint32_t paused;
+	uint64_t word, stream;
+	bool open;
 	uint32_t attached, ran, ran_here;
 	struct air_ring_return ret;
 	uint32_t returned;
@@ -69,7 +74,8 @@ static void drain(void)
 		struct air_sqe sqe;
 		uint32_t id;
 
-		if (!air_ring_fetch(&gpu.ring, gpu.next, &sqe)) {
+		if (air_load(&gpu.paused, ACQUIRE) ||
+		    !air_ring_fetch(&gpu.ring, gpu.next, &sqe)) {
 			if (air_now() - since > gpu.idle_ns) {
 				give_back(true);
 				return;
@@ -216,6 +222,42 @@ static air_status gpu_quiet(struct air_exec *ex, bool on)
 	return AIR_OK;
 }
 
+/* Words are used again: there is no telling where one begins. */
+#define BASE (UINT64_MAX - 500)
+
+static air_status gpu_handover_open(struct air_exec *ex, struct air_handover *h)
+{
+	assert_false(gpu.open);
+	gpu.open = true;
+	gpu.word = BASE;
+	h->word = &gpu.word;
+	h->base = BASE;
+	return AIR_OK;
+}
+
+static void gpu_handover_close(struct air_exec *ex, struct air_handover *h)
+{
+	assert_true(gpu.open);
+	gpu.open = false;
+	air_store(&gpu.word, air_load(&gpu.stream, ACQUIRE), RELEASE);
+}
+
+static air_status gpu_stream_wait(struct air_exec *ex,
+				  const struct air_handover *h, uint64_t n,
+				  void *stream, struct air_error *e)
+{
+	if (stream)
+		return air_fail(e, AIR_BAD_ARGUMENT, "no such stream");
+	air_store(&gpu.stream, BASE + n, RELEASE);
+	return AIR_OK;
+}
+
+static bool stream_waits(void)
+{
+	return (int64_t)(air_load(&gpu.word, ACQUIRE) -
+			 air_load(&gpu.stream, ACQUIRE)) < 0;
+}
+
 static const struct air_executor_ops gpu_ops = {
 	.abi = AIR_EXECUTOR_ABI,
 	.id = AIRUNNER_EXEC_CUDA_RESIDENT,
@@ -234,9 +276,14 @@ static const struct air_executor_ops gpu_ops = {
 	.ring_attach = gpu_ring_attach,
 	.ring_recall = gpu_ring_recall,
 	.quiet = gpu_quiet,
+	.handover_open = gpu_handover_open,
+	.handover_close = gpu_handover_close,
+	.stream_wait = gpu_stream_wait,
 };
 
 static const struct air_executor_ops *const executors[] = { &gpu_ops, NULL };
+/* And none of a GPU that may be there. */
+static const struct air_worker_config ours = { .executors = "gpu,cpu" };
 
 static struct air_worker *w;
 static struct client c;
@@ -259,7 +306,7 @@ static int set_up(void **state)
 {
 	memset(&gpu, 0, sizeof(gpu));
 	gpu.idle_ns = 200000;
-	w = worker_start(NULL, executors);
+	w = worker_start(&ours, executors);
 	open_client(false);
 	return 0;
 }
@@ -398,6 +445,119 @@ static void test_stuck(void **state)
 	assert_int_equal(air_worker_quiet_end(w), AIR_OK);
 }
 
+static void assert_stream_passes(void)
+{
+	uint64_t end = air_now() + PATIENCE_NS;
+
+	while (stream_waits()) {
+		assert_true(air_now() < end);
+		sched_yield();
+	}
+}
+
+static void stream_wait(struct client *of, uint64_t index)
+{
+	struct air_error e = { "" };
+	air_status st;
+
+	while ((st = air_worker_stream_wait(of->ch, index, NULL, &e)) ==
+	       AIR_BUSY)
+		sched_yield();
+	assert_int_equal(st, AIR_OK);
+}
+
+/* Whoever runs it, the stream is let on once it has completed. */
+static void test_stream(void **state)
+{
+	struct air_sqe gpu_sqe = on(2), cpu_sqe = on(1), nop = sqe_nop();
+	struct air_error e = { "" };
+
+	assert_int_equal(air_worker_handover(c.ch), AIR_OK);
+	assert_int_equal(air_worker_handover(c.ch), AIR_OK);
+	for (int i = 0; i < 1000; i++) {
+		uint64_t index = client_submit(&c, i % 7 == 3 ? &cpu_sqe :
+						   i % 7 == 5 ? &nop :
+								&gpu_sqe);
+		struct air_cqe cqe;
+
+		stream_wait(&c, index);
+		if (i % 3 == 0)
+			client_wait(&c, index);
+		assert_stream_passes();
+		if (i % 3) {
+			assert_true(client_done(&c, index, &cqe));
+			client_wait(&c, index);
+		}
+		/* no further than has completed */
+		assert_true((int64_t)(air_load(&gpu.word, ACQUIRE) -
+				      (BASE + index + 1)) <= 0);
+	}
+	assert_int_equal(air_worker_stream_wait(c.ch, 1000, &e, &e),
+			 AIR_BAD_ARGUMENT);
+}
+
+/* What makes the worker wait for streams is not done while one waits. */
+static void test_put_off(void **state)
+{
+	struct airunner_desc d = desc_relu(16, AIRUNNER_EXEC_CPU);
+	struct airunner_desc_record *record;
+	struct air_sqe sqe = on(2), nop = sqe_nop();
+	struct air_sqe create = sqe_head(AIRUNNER_OP_DESC_CREATE, 9);
+	struct client other;
+	uint64_t offset;
+
+	gpu.idle_ns = 10000000000;
+	client_open(&other, w, NULL);
+	offset = other.size - sizeof(*record);
+	record = (struct airunner_desc_record *)((char *)other.region + offset);
+	create.word[1] = airunner_ref(0, offset);
+	assert_int_equal(air_worker_handover(c.ch), AIR_OK);
+	for (uint32_t i = 0; i < 50; i++) {
+		uint64_t waited, made, first;
+		struct air_cqe cqe;
+
+		air_store(&gpu.paused, 1, RELEASE);
+		waited = client_submit(&c, &sqe);
+		stream_wait(&c, waited);
+		first = client_submit(&other, &nop);
+		record->desc = d;
+		create.word[0] = airunner_sqe_head(AIRUNNER_OP_DESC_CREATE, 0,
+						   0, 9 + i);
+		made = client_submit(&other, &create);
+		/* the worker comes by, and leaves it where it is */
+		client_wait(&other, first);
+		for (int n = 0; n < 100; n++) {
+			assert_false(client_done(&other, made, &cqe));
+			assert_true(stream_waits());
+			sched_yield();
+		}
+		air_store(&gpu.paused, 0, RELEASE);
+		assert_int_equal(client_wait(&other, made).status, AIR_OK);
+		assert_false(stream_waits());
+		client_wait(&c, waited);
+	}
+	client_close(&other, AIR_REMOVE_DRAIN);
+}
+
+/* A channel that ends, drained or not, lets its streams on. */
+static void test_stream_of_the_dead(void **state)
+{
+	struct air_sqe sqe = on(2);
+
+	for (int drop = 0; drop < 2; drop++) {
+		assert_int_equal(air_worker_handover(c.ch), AIR_OK);
+		air_store(&gpu.paused, 1, RELEASE);
+		stream_wait(&c, client_submit(&c, &sqe));
+		if (!drop)
+			air_store(&gpu.paused, 0, RELEASE);
+		client_close(&c, drop ? AIR_REMOVE_DROP : AIR_REMOVE_DRAIN);
+		assert_false(stream_waits());
+		assert_false(gpu.open);
+		air_store(&gpu.paused, 0, RELEASE);
+		open_client(false);
+	}
+}
+
 /* Refused or given back untouched: it runs through run(). */
 static void test_not_taken(void **state)
 {
@@ -515,7 +675,7 @@ static void test_turns(void **state)
 
 	memset(&gpu, 0, sizeof(gpu));
 	gpu.idle_ns = ~0ull;
-	w = worker_start(NULL, executors);
+	w = worker_start(&ours, executors);
 	open_client(true);
 	record = (void *)((char *)c.region + c.arena);
 	record->desc = d;
@@ -544,6 +704,9 @@ int main(void)
 		both(test_parks),
 		both(test_quiet),
 		both(test_stuck),
+		both(test_stream),
+		both(test_put_off),
+		both(test_stream_of_the_dead),
 		both(test_not_taken),
 		both(test_recalled),
 		both(test_taken_over),

@@ -222,6 +222,7 @@ _PROTOTYPES = [
     ("air_prefer_executor", None, C.c_int),
     ("air_quiet_begin", C.c_int, _P),
     ("air_quiet_end", C.c_int, _P),
+    ("air_stream_wait", C.c_int, _P, C.c_uint64, _P),
 ]
 
 for _name, _result, *_arguments in _PROTOTYPES:

@@ -154,6 +154,18 @@ class Channel:
     def cancel(self, token):
         check(lib.air_cancel(self.handle, token))
 
+    def stream_wait(self, token, stream=None):
+        """Have a CUDA stream wait for @token; the CPU does not. Of an
+        "inproc:" device only. @stream is the number of a stream, None the
+        legacy default stream:
+
+            token = airunner.ops.rms_norm(y, x, w, wait=False)
+            stream = torch.cuda.current_stream()
+            channel.stream_wait(token, stream.cuda_stream)
+            z = torch.nn.functional.silu(y_torch)    # sees what is in y
+        """
+        check(lib.air_stream_wait(self.handle, token, stream))
+
     def fileno(self):
         """For select and asyncio; call arm() before each sleep."""
         fd = C.c_int()

@@ -147,6 +147,7 @@ void air_cuda_put(struct air_cuda *c)
 {
 	if (--c->users)
 		return;
+	air_cuda_handovers_free(c);
 	if (c->dead)
 		air_hostmem_lost(c);
 	else
@@ -226,7 +227,7 @@ void air_cuda_make_way(struct air_cuda *c)
 			c->client[i].make_way(c->client[i].arg);
 }
 
-bool air_cuda_is_fatal(struct air_cuda *c, CUresult r)
+bool air_cuda_loses(CUresult r)
 {
 	switch (r) {
 	case CUDA_ERROR_ECC_UNCORRECTABLE:
@@ -245,14 +246,21 @@ bool air_cuda_is_fatal(struct air_cuda *c, CUresult r)
 	case CUDA_ERROR_INVALID_CONTEXT:
 	case CUDA_ERROR_DEINITIALIZED:
 	case CUDA_ERROR_UNKNOWN:
-		if (!c->lost)
-			c->services->log("cuda: context lost: %s",
-					 air_cuda_error_name(r));
-		c->lost = r;
 		return true;
 	default:
 		return false;
 	}
+}
+
+bool air_cuda_is_fatal(struct air_cuda *c, CUresult r)
+{
+	if (!air_cuda_loses(r))
+		return false;
+	if (!c->lost)
+		c->services->log("cuda: context lost: %s",
+				 air_cuda_error_name(r));
+	c->lost = r;
+	return true;
 }
 
 /* Somebody else in this process keeps the context that is lost. */
@@ -265,6 +273,44 @@ static void reset(struct air_cuda *c)
 	}
 	c->epoch = reset_epoch;
 	pthread_mutex_unlock(&reset_lock);
+}
+
+CUresult air_cuda_load_now(CUfunction fn)
+{
+	int regs;
+
+	if (cu.FuncLoad)
+		return cu.FuncLoad(fn);
+	/* asking for an attribute loads as well */
+	return cu.FuncGetAttribute(&regs, CU_FUNC_ATTRIBUTE_NUM_REGS, fn);
+}
+
+/* Fetch, load and configure a function that is not of this generation. */
+static CUresult refresh(struct air_cuda *c, struct air_cuda_function *f)
+{
+	CUresult r = CUDA_SUCCESS;
+	uint32_t op_id = 0;
+	CUmodule *mod;
+
+	for (uint32_t i = 1; i < AIR_OP_COUNT; i++)
+		if (air_cuda_op_find(i) == f->op)
+			op_id = i;
+	mod = &c->module[op_id];
+
+	if (!*mod)
+		r = cu.ModuleLoadDataEx(mod, f->op->fatbin, 0, NULL, NULL);
+	if (r == CUDA_SUCCESS)
+		r = cu.ModuleGetFunction(&f->fn, *mod, f->name);
+	if (r == CUDA_SUCCESS)
+		r = air_cuda_load_now(f->fn);
+	/* 48 KiB need no asking, of which kernels have some as static */
+	if (r == CUDA_SUCCESS && f->shared > 32 * 1024)
+		r = cu.FuncSetAttribute(
+			f->fn, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+			(int)f->shared);
+	if (r == CUDA_SUCCESS)
+		f->generation = c->generation;
+	return r;
 }
 
 /*
@@ -301,6 +347,12 @@ air_status air_cuda_restore(struct air_cuda *c, struct air_error *e)
 		c->services->process_spent();
 		return st;
 	}
+	/*
+	 * Now, and not when they are next launched: by then a stream may wait,
+	 * and code cannot be loaded. What fails is tried again.
+	 */
+	for (struct air_cuda_function *f = c->functions; f; f = f->next)
+		refresh(c, f);
 	c->lost = CUDA_SUCCESS;
 	st = air_hostmem_restore(c);
 	if (st)
@@ -314,51 +366,14 @@ air_status air_cuda_restore(struct air_cuda *c, struct air_error *e)
 	return AIR_OK;
 }
 
-CUresult air_cuda_load_now(CUfunction fn)
-{
-	int regs;
-
-	if (cu.FuncLoad)
-		return cu.FuncLoad(fn);
-	/* asking for an attribute loads as well */
-	return cu.FuncGetAttribute(&regs, CU_FUNC_ATTRIBUTE_NUM_REGS, fn);
-}
-
-/* Fetch, load and configure a function that is not of this generation. */
-static CUresult refresh(struct air_cuda *c, struct air_cuda_function *f,
-			uint32_t op_id)
-{
-	CUmodule *mod = &c->module[op_id];
-	CUresult r = CUDA_SUCCESS;
-
-	if (!*mod)
-		r = cu.ModuleLoadDataEx(mod, f->op->fatbin, 0, NULL, NULL);
-	if (r == CUDA_SUCCESS)
-		r = cu.ModuleGetFunction(&f->fn, *mod, f->name);
-	if (r == CUDA_SUCCESS)
-		r = air_cuda_load_now(f->fn);
-	/* 48 KiB need no asking, of which kernels have some as static */
-	if (r == CUDA_SUCCESS && f->shared > 32 * 1024)
-		r = cu.FuncSetAttribute(
-			f->fn, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-			(int)f->shared);
-	if (r == CUDA_SUCCESS)
-		f->generation = c->generation;
-	return r;
-}
-
 air_status air_cuda_function(struct air_cuda *c, const struct air_cuda_op *op,
 			     const char *name, uint32_t shared,
 			     struct air_cuda_function **out,
 			     struct air_error *e)
 {
 	struct air_cuda_function *f = NULL;
-	uint32_t op_id = 0;
 	CUresult r;
 
-	for (uint32_t i = 1; i < AIR_OP_COUNT; i++)
-		if (air_cuda_op_find(i) == op)
-			op_id = i;
 	for (f = c->functions; f; f = f->next)
 		if (f->op == op && !strcmp(f->name, name))
 			break;
@@ -376,7 +391,7 @@ air_status air_cuda_function(struct air_cuda *c, const struct air_cuda_op *op,
 		if (f->shared < shared)
 			f->shared = shared;
 		air_cuda_quiet_begin(c);
-		r = refresh(c, f, op_id);
+		r = refresh(c, f);
 		air_cuda_quiet_end(c);
 		if (r != CUDA_SUCCESS)
 			return air_fail(e,

@@ -10,7 +10,10 @@
  * Beside a resident kernel some calls of CUDA do not return until it ends:
  * freeing and unregistering memory, and loading code. They are made between
  * air_cuda_quiet_begin() and air_cuda_quiet_end(), which take the resident
- * kernel off the GPU for that moment, and never on the data path.
+ * kernel off the GPU for that moment, and never on the data path. They wait for
+ * streams, too, so they are made only where services->block_begin() allows it:
+ * the worker sees to that for what its clients ask for, and here it is asked
+ * where it comes of itself.
  */
 #ifndef AIR_CUDA_H
 #define AIR_CUDA_H
@@ -24,6 +27,7 @@
 #include "ops/worker/executor.h"
 
 struct air_cublaslt;
+struct air_handover_page;
 struct air_host_range;
 struct air_dev_block;
 
@@ -91,6 +95,7 @@ struct air_cuda {
 	struct air_dev_block *blocks;		/* devmem.c */
 	struct air_dev_block *cached;
 	struct air_map *maps;			/* buffers that were mapped */
+	struct air_handover_page *pages;	/* handover.c */
 	CUstream service;			/* control path */
 
 	struct air_cublaslt *lt;
@@ -123,6 +128,11 @@ void air_cuda_release(struct air_cuda *c);
 
 /* Have the resident kernel leave the GPU to what is about to be enqueued. */
 void air_cuda_make_way(struct air_cuda *c);
+
+/*
+ * Whether @r means that a context is lost. Any thread.
+ */
+bool air_cuda_loses(CUresult r);
 
 /*
  * Whether @r means that the context is lost; remembers it in c->lost. What is
@@ -165,7 +175,7 @@ air_status air_hostmem_map(struct air_cuda *c, void *host, uint64_t size,
 /* Once for each successful map. Memory stays registered until it is asked for
  * again or the GPU is quiet. */
 void air_hostmem_unmap(struct air_cuda *c, void *host, uint64_t size);
-/* Unregister what nobody maps. Only while quiet. */
+/* Unregister what nobody maps, unless a stream waits. Only while quiet. */
 void air_hostmem_trim(struct air_cuda *c);
 void air_hostmem_lost(struct air_cuda *c);
 air_status air_hostmem_restore(struct air_cuda *c);
@@ -194,6 +204,17 @@ air_status air_cuda_buffer_alloc(struct air_cuda *c, struct air_wbuffer *buf);
 void air_cuda_buffer_free(struct air_cuda *c, struct air_wbuffer *buf);
 /* After air_cuda_restore(): addresses in the buffers are right again. */
 void air_cuda_buffers_restore(struct air_cuda *c);
+
+/* ------------------------------------------------------------- handover.c */
+
+/* handover_open, handover_close, stream_wait of both executors. */
+air_status air_cuda_handover_open(struct air_cuda *c, struct air_handover *h);
+void air_cuda_handover_close(struct air_cuda *c, struct air_handover *h);
+air_status air_cuda_stream_wait(struct air_cuda *c,
+				const struct air_handover *h, uint64_t n,
+				void *stream, struct air_error *e);
+/* Before the context goes; whoever still waits is let pass. */
+void air_cuda_handovers_free(struct air_cuda *c);
 
 /* ------------------------------------------------------------- cublaslt.c */
 

@@ -42,12 +42,14 @@ static CUresult fresh(struct air_cuda *c, uint64_t size, CUdeviceptr *addr)
 {
 	CUresult r = cu.MemAlloc(addr, size);
 
-	if (r != CUDA_ERROR_OUT_OF_MEMORY || !c->cached)
+	if (r != CUDA_ERROR_OUT_OF_MEMORY || !c->cached ||
+	    !c->services->block_begin())
 		return r;
 	/* all the cache has is given back before the user hears of it */
 	air_cuda_quiet_begin(c);
 	air_devmem_trim(c);
 	air_cuda_quiet_end(c);
+	c->services->block_end();
 	return cu.MemAlloc(addr, size);
 }
 

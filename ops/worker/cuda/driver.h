@@ -27,6 +27,8 @@
 	X(DevicePrimaryCtxRelease)      \
 	X(DevicePrimaryCtxReset)        \
 	X(CtxSetCurrent)                \
+	X(CtxPushCurrent)               \
+	X(CtxPopCurrent)                \
 	X(CtxGetStreamPriorityRange)    \
 	X(ThreadExchangeStreamCaptureMode) \
 	X(ModuleLoadDataEx)             \
@@ -58,6 +60,7 @@
 	X(StreamSynchronize)            \
 	X(StreamWaitEvent)              \
 	X(StreamWriteValue64)           \
+	X(StreamWaitValue64)            \
 	X(EventCreate)                  \
 	X(EventDestroy)                 \
 	X(EventRecord)                  \

@@ -158,6 +158,9 @@ void air_hostmem_trim(struct air_cuda *c)
 {
 	struct air_host_range **where = &c->ranges, *r;
 
+	/* it can wait for the next time the GPU is quiet */
+	if (!c->services->block_begin())
+		return;
 	while ((r = *where)) {
 		if (r->maps) {
 			where = &r->next;
@@ -168,6 +171,7 @@ void air_hostmem_trim(struct air_cuda *c)
 		*where = r->next;
 		free(r);
 	}
+	c->services->block_end();
 }
 
 void air_hostmem_lost(struct air_cuda *c)

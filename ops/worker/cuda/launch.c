@@ -39,6 +39,9 @@ struct plan {
 	struct air_lt_plan *lt;
 	struct air_wide *wide;
 	struct air_cuda_plan p;
+	/* what does it while the library's code cannot be loaded */
+	struct air_cuda_step own;
+	struct air_cuda_function *own_fn;
 };
 
 /* A channel's streams: [0] for ordered work. */
@@ -249,7 +252,10 @@ static air_status find_functions(struct air_exec *ex, struct plan *p,
 		if (st)
 			return st;
 	}
-	return AIR_OK;
+	if (!p->own.kernel)
+		return AIR_OK;
+	return air_cuda_function(ex->cuda, p->op, p->own.kernel, p->own.shared,
+				 &p->own_fn, e);
 }
 
 static air_status launch_plan(struct air_exec *ex, const struct air_plan *plan,
@@ -291,6 +297,7 @@ static air_status launch_plan(struct air_exec *ex, const struct air_plan *plan,
 	}
 	if (p->p.library) {
 		/* what follows the library takes the steps' place */
+		p->own = p->p.step[0];
 		p->p.step[0] = p->p.after;
 		p->p.n_steps = p->p.after.kernel != NULL;
 	}
@@ -317,6 +324,31 @@ static bool have_scratch(struct air_exec *ex, struct air_stream *s)
 					       &s->scratch, NULL);
 }
 
+static CUresult launch_step(struct plan *p, const struct air_cuda_step *s,
+			    CUfunction fn, struct air_operands *ops,
+			    CUstream stream)
+{
+	void *args[] = { p->p.params, ops };
+	CUlaunchAttribute cluster = {
+		.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+		.value.clusterDim = { s->cluster, 1, 1 },
+	};
+	CUlaunchConfig config = {
+		.gridDimX = s->grid[0],
+		.gridDimY = s->grid[1],
+		.gridDimZ = s->grid[2],
+		.blockDimX = s->block,
+		.blockDimY = 1,
+		.blockDimZ = 1,
+		.sharedMemBytes = s->shared,
+		.hStream = stream,
+		.attrs = &cluster,
+		.numAttrs = s->cluster > 1,
+	};
+
+	return cu.LaunchKernelEx(&config, fn, args, NULL);
+}
+
 static CUresult launch_steps(struct air_exec *ex, struct plan *p,
 			     const uint64_t *addr, struct air_stream *stream)
 {
@@ -329,31 +361,26 @@ static CUresult launch_steps(struct air_exec *ex, struct plan *p,
 		ops.addr[AIR_WORKSPACE_ADDR] = stream->scratch;
 	}
 	for (uint32_t i = 0; i < p->p.n_steps; i++) {
-		const struct air_cuda_step *s = &p->p.step[i];
-		void *args[] = { p->p.params, &ops };
-		CUlaunchAttribute cluster = {
-			.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-			.value.clusterDim = { s->cluster, 1, 1 },
-		};
-		CUlaunchConfig config = {
-			.gridDimX = s->grid[0],
-			.gridDimY = s->grid[1],
-			.gridDimZ = s->grid[2],
-			.blockDimX = s->block,
-			.blockDimY = 1,
-			.blockDimZ = 1,
-			.sharedMemBytes = s->shared,
-			.hStream = stream->stream,
-			.attrs = &cluster,
-			.numAttrs = s->cluster > 1,
-		};
-		CUresult r = cu.LaunchKernelEx(&config, p->fn[i]->fn, args,
-					       NULL);
+		CUresult r = launch_step(p, &p->p.step[i], p->fn[i]->fn, &ops,
+					 stream->stream);
 
 		if (r != CUDA_SUCCESS)
 			return r;
 	}
 	return CUDA_SUCCESS;
+}
+
+/*
+ * Its functions are those of a context that was lost, and could not be loaded
+ * into the new one.
+ */
+static bool is_stale(const struct air_exec *ex, const struct plan *p)
+{
+	const struct air_cuda_function *f = p->own_fn;
+
+	if (!f && p->p.n_steps)
+		f = p->fn[0];
+	return f && f->generation != ex->cuda->generation;
 }
 
 static CUresult run_wide(struct air_exec *ex, struct plan *p,
@@ -373,22 +400,42 @@ static CUresult run_wide(struct air_exec *ex, struct plan *p,
 	});
 }
 
+static CUresult run_warm(struct air_exec *ex, struct plan *p,
+			 const uint64_t *addr, struct air_stream *s)
+{
+	CUresult r;
+
+	if (!have_scratch(ex, s))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (p->wide)
+		return run_wide(ex, p, addr, s);
+	r = air_lt_run(ex->cuda, p->lt, addr, s->scratch, s->stream);
+	return r == CUDA_SUCCESS ? launch_steps(ex, p, addr, s) : r;
+}
+
+/*
+ * The library's first run of a plan loads code. That cannot be beside a
+ * resident kernel, nor while a stream waits, perhaps for this very operator: it
+ * is then done by the kernel that does it where there is no library.
+ */
 static CUresult run_library(struct air_exec *ex, struct plan *p,
 			    const uint64_t *addr, struct air_stream *s)
 {
 	bool cold = p->wide ? !air_wide_warm(ex->cuda, p->wide) :
 			      !air_lt_warm(ex->cuda, p->lt);
+	struct air_operands ops;
 	CUresult r;
 
-	if (!have_scratch(ex, s))
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	/* beside a resident kernel, code cannot be loaded */
-	if (cold)
-		air_cuda_quiet_begin(ex->cuda);
-	r = p->wide ? run_wide(ex, p, addr, s) :
-		      air_lt_run(ex->cuda, p->lt, addr, s->scratch, s->stream);
-	if (cold)
-		air_cuda_quiet_end(ex->cuda);
+	if (!cold)
+		return run_warm(ex, p, addr, s);
+	if (!ex->services->block_begin()) {
+		memcpy(ops.addr, addr, sizeof(ops.addr));
+		return launch_step(p, &p->own, p->own_fn->fn, &ops, s->stream);
+	}
+	air_cuda_quiet_begin(ex->cuda);
+	r = run_warm(ex, p, addr, s);
+	air_cuda_quiet_end(ex->cuda);
+	ex->services->block_end();
 	return r;
 }
 
@@ -424,13 +471,19 @@ static CUresult choose_stream(struct channel *ch, const struct air_work *work,
  * tells of everything before each of them; what follows is told apart by the
  * next one or by the burst's end.
  */
-static CUresult launch_user(struct air_stream *s, const struct air_launch *l)
+static CUresult launch_user(struct air_exec *ex, struct air_stream *s,
+			    const struct air_launch *l)
 {
 	CUresult r = air_stream_tell(s);
 
-	if (r != CUDA_SUCCESS)
-		return r;
-	return air_module_launch(l, s->stream);
+	if (r != CUDA_SUCCESS || !air_module_is_stale(l))
+		return r != CUDA_SUCCESS ? r : air_module_launch(l, s->stream);
+	/* gone with its context; nothing is loaded while a stream waits */
+	if (!ex->services->block_begin())
+		return CUDA_ERROR_NOT_READY;
+	r = air_module_launch(l, s->stream);
+	ex->services->block_end();
+	return r;
 }
 
 /* Start the work's clock, put it on the stream's list. */
@@ -504,9 +557,12 @@ static air_status launch_run(struct air_exec *ex, struct air_work *work)
 		if (st)
 			goto now;
 	}
-	if (!work->launch && p->p.n_steps &&
-	    p->fn[0]->generation != ex->cuda->generation) {
+	if (!work->launch && is_stale(ex, p)) {
+		st = AIR_DEVICE_LOST;
+		if (!ex->services->block_begin())
+			goto now;
 		st = find_functions(ex, p, &e);
+		ex->services->block_end();
 		if (st)
 			goto now;
 	}
@@ -515,14 +571,15 @@ static air_status launch_run(struct air_exec *ex, struct air_work *work)
 	r = choose_stream(ch, work, &s);
 	if (r == CUDA_SUCCESS) {
 		if (work->launch)
-			r = launch_user(s, work->launch);
+			r = launch_user(ex, s, work->launch);
 		else if (p->lt || p->wide)
 			r = run_library(ex, p, work->addr, s);
-		if (r == CUDA_SUCCESS && !work->launch && !p->wide)
+		else
 			r = launch_steps(ex, p, work->addr, s);
 	}
 	if (r != CUDA_SUCCESS && !air_cuda_is_fatal(ex->cuda, r)) {
-		st = air_cuda_status(r);
+		st = r == CUDA_ERROR_NOT_READY ? AIR_DEVICE_LOST :
+						 air_cuda_status(r);
 		ex->services->log("cuda-launch: launch refused: %s",
 				  air_cuda_error_name(r));
 		goto now;
@@ -778,6 +835,26 @@ static air_status launch_function_get(struct air_exec *ex, void *module,
 				   (struct air_module_function **)function, e);
 }
 
+/* --------------------------------------------------------------- handover */
+
+static air_status launch_handover_open(struct air_exec *ex,
+				   struct air_handover *h)
+{
+	return air_cuda_handover_open(ex->cuda, h);
+}
+
+static void launch_handover_close(struct air_exec *ex, struct air_handover *h)
+{
+	air_cuda_handover_close(ex->cuda, h);
+}
+
+static air_status launch_stream_wait(struct air_exec *ex,
+				 const struct air_handover *h, uint64_t n,
+				 void *stream, struct air_error *e)
+{
+	return air_cuda_stream_wait(ex->cuda, h, n, stream, e);
+}
+
 const struct air_executor_ops air_cuda_launch_ops = {
 	.abi = AIR_EXECUTOR_ABI,
 	.id = AIRUNNER_EXEC_CUDA_LAUNCH,
@@ -801,4 +878,7 @@ const struct air_executor_ops air_cuda_launch_ops = {
 	.module_load = launch_module_load,
 	.module_unload = launch_module_unload,
 	.function_get = launch_function_get,
+	.handover_open = launch_handover_open,
+	.handover_close = launch_handover_close,
+	.stream_wait = launch_stream_wait,
 };

@@ -187,6 +187,13 @@ air_status air_module_function(struct air_cuda *c, struct air_module *m,
 	return AIR_OK;
 }
 
+bool air_module_is_stale(const struct air_launch *l)
+{
+	const struct air_module_function *f = l->function;
+
+	return f->generation != f->module->cuda->generation;
+}
+
 CUresult air_module_launch(const struct air_launch *l, CUstream stream)
 {
 	struct air_module_function *f = l->function;

@@ -23,6 +23,9 @@ air_status air_module_function(struct air_cuda *c, struct air_module *m,
 			       struct air_module_function **out,
 			       struct air_error *e);
 
+/* Whether the function has to be loaded before it can be launched. */
+bool air_module_is_stale(const struct air_launch *l);
+
 /*
  * Enqueue. CUDA_ERROR_INVALID_VALUE when the argument bytes are not what the
  * function takes.

@@ -811,6 +811,26 @@ static void resident_buffer_free(struct air_exec *ex, struct air_wbuffer *buf)
 	air_cuda_buffer_free(ex->cuda, buf);
 }
 
+/* --------------------------------------------------------------- handover */
+
+static air_status resident_handover_open(struct air_exec *ex,
+				   struct air_handover *h)
+{
+	return air_cuda_handover_open(ex->cuda, h);
+}
+
+static void resident_handover_close(struct air_exec *ex, struct air_handover *h)
+{
+	air_cuda_handover_close(ex->cuda, h);
+}
+
+static air_status resident_stream_wait(struct air_exec *ex,
+				 const struct air_handover *h, uint64_t n,
+				 void *stream, struct air_error *e)
+{
+	return air_cuda_stream_wait(ex->cuda, h, n, stream, e);
+}
+
 const struct air_executor_ops air_cuda_resident_ops = {
 	.abi = AIR_EXECUTOR_ABI,
 	.id = AIRUNNER_EXEC_CUDA_RESIDENT,
@@ -836,4 +856,7 @@ const struct air_executor_ops air_cuda_resident_ops = {
 	.ring_attach = resident_ring_attach,
 	.ring_recall = resident_ring_recall,
 	.quiet = resident_quiet,
+	.handover_open = resident_handover_open,
+	.handover_close = resident_handover_close,
+	.stream_wait = resident_stream_wait,
 };

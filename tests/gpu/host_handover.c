@@ -1,0 +1,546 @@
+// SPDX-License-Identifier: MIT
+/*
+ * air_stream_wait() with a driver that runs nothing (fake_cuda.h): streams
+ * wait for as long as they should and no longer, also when they come to it
+ * late, and nothing that waits for streams is called meanwhile.
+ *
+ *	AIRUNNER_LIBCUDA=.../libfake-cuda.so host_handover
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <cuda.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <time.h>
+
+#include <airunner/cuda.h>
+#include <airunner/launch.h>
+#include <airunner/ops/relu.h>
+
+#include "tests/gpu/fake_cuda.h"
+
+#define TIME_LIMIT INT64_C(60000000000)
+/* Submissions: more laps than a completion word can tell apart. */
+#define LONG_AGO 1000
+
+static struct fake_cuda *fake;
+static __typeof__(&cuStreamCreateWithPriority) stream_create;
+static __typeof__(&cuStreamQuery) stream_query;
+static __typeof__(&cuStreamWaitValue64) stream_wait;
+static __typeof__(&cuStreamWriteValue64) stream_write;
+
+static air_device *dev;
+static air_channel *ch;
+static air_descriptor *relu;
+static air_tensor x;
+static CUstream stream;
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000ull + (uint64_t)t.tv_nsec;
+}
+
+static void ok(air_status st)
+{
+	if (st)
+		print_error("%s: %s\n", air_status_string(st),
+			    air_last_error());
+	assert_int_equal(st, AIR_OK);
+}
+
+static void hold(int on)
+{
+	__atomic_store_n(&fake->hold, on, __ATOMIC_RELEASE);
+}
+
+static void open_channel(air_channel **out, uint32_t order)
+{
+	struct air_channel_options o = { .size = sizeof(o), .order = order };
+
+	ok(air_channel_create(dev, &o, out));
+}
+
+static int set_up(void **state)
+{
+	struct air_device_options o = { .size = sizeof(o),
+					.threads = 1,
+					.executors = "cuda-launch" };
+
+	memset(fake, 0, sizeof(*fake));
+	fake->regs = 32;
+	ok(air_open("inproc:", &o, &dev));
+	open_channel(&ch, 2);
+	ok(air_tensor_alloc(ch, AIR_HOST, AIR_F32, 1, (const int64_t[]){ 64 },
+			    &x));
+	ok(air_create_relu_descriptor(ch, &relu, &x.desc, &x.desc));
+	assert_int_equal(stream_create(&stream, CU_STREAM_NON_BLOCKING, 0), 0);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	hold(0);
+	ok(air_channel_destroy(ch));
+	ok(air_close(dev));
+	assert_int_equal(fake->hangs, 0);
+	assert_int_equal(fake->retained, 0);
+	assert_int_equal(fake->registered, 0);
+	return 0;
+}
+
+static air_token submit(void)
+{
+	air_token token;
+
+	ok(air_execute_relu(relu, AIR_NO_REF, air_tensor_ref(&x),
+			    air_tensor_ref(&x), &token));
+	return token;
+}
+
+static void run_one(void)
+{
+	ok(air_wait(ch, submit(), TIME_LIMIT, NULL));
+}
+
+static bool passes(CUstream s, uint64_t within)
+{
+	uint64_t limit = now() + within;
+
+	while (stream_query(s) != CUDA_SUCCESS) {
+		if (now() > limit)
+			return false;
+		sched_yield();
+	}
+	return true;
+}
+
+/* A moment in which nothing may happen; longer finds more. */
+static void assert_waits(CUstream s)
+{
+	assert_false(passes(s, 2000000));
+}
+
+static void assert_passes(CUstream s)
+{
+	assert_true(passes(s, (uint64_t)TIME_LIMIT));
+}
+
+static void test_arguments(void **state)
+{
+	struct air_device_options o = { .size = sizeof(o),
+					.threads = 1,
+					.executors = "cpu" };
+	air_device *cpu;
+	air_channel *other;
+	air_token token;
+
+	assert_int_equal(air_stream_wait(NULL, 1, stream), AIR_BAD_ARGUMENT);
+	assert_int_equal(air_stream_wait(ch, 0, stream), AIR_BAD_TOKEN);
+	token = submit();
+	assert_int_equal(air_stream_wait(ch, token + 1, stream),
+			 AIR_BAD_TOKEN);
+	assert_non_null(strstr(air_last_error(), "not of this channel"));
+	ok(air_wait(ch, token, TIME_LIMIT, NULL));
+
+	hold(1);
+	token = submit();
+	assert_int_equal(air_stream_wait(ch, token,
+					 (void *)FAKE_CUDA_FOREIGN_STREAM),
+			 AIR_BAD_ARGUMENT);
+	assert_non_null(strstr(air_last_error(), "0x77"));
+	hold(0);
+	ok(air_wait(ch, token, TIME_LIMIT, NULL));
+
+	ok(air_open("inproc:", &o, &cpu));
+	ok(air_channel_create(cpu, NULL, &other));
+	ok(air_submit(other, &(struct air_call){ 0 }, 1, &token));
+	assert_int_equal(air_stream_wait(other, token, stream),
+			 AIR_UNSUPPORTED);
+	assert_non_null(strstr(air_last_error(), "no CUDA executor"));
+	ok(air_channel_destroy(other));
+	ok(air_close(cpu));
+}
+
+/* Nothing to wait for: nothing is enqueued. */
+static void test_completed(void **state)
+{
+	air_token token = submit();
+
+	ok(air_drain(ch, TIME_LIMIT));
+	ok(air_stream_wait(ch, token, stream));
+	ok(air_wait(ch, token, TIME_LIMIT, NULL));
+	ok(air_stream_wait(ch, token, stream));
+	for (int i = 0; i < LONG_AGO; i++)
+		run_one();
+	ok(air_stream_wait(ch, token, stream));
+	assert_int_equal(fake->waits, 0);
+}
+
+static void test_waits(void **state)
+{
+	for (int i = 0; i < 200; i++) {
+		air_token token;
+
+		hold(1);
+		token = submit();
+		ok(air_stream_wait(ch, token, stream));
+		assert_int_equal(fake->waits, i + 1);
+		if (i % 50 == 0)
+			assert_waits(stream);
+		assert_int_equal(air_poll(ch, token, NULL), AIR_PENDING);
+		hold(0);
+		assert_passes(stream);
+		/* it is still there to be collected, and has completed */
+		ok(air_poll(ch, token, NULL));
+	}
+}
+
+/* In the order of submission, and each stream for itself. */
+static void test_one_after_the_other(void **state)
+{
+	air_token token[3];
+	CUstream other;
+
+	assert_int_equal(stream_create(&other, CU_STREAM_NON_BLOCKING, 0), 0);
+	hold(1);
+	for (int i = 0; i < 3; i++)
+		token[i] = submit();
+	ok(air_stream_wait(ch, token[2], stream));
+	ok(air_stream_wait(ch, token[0], other));
+	ok(air_stream_wait(ch, token[1], NULL));
+	hold(0);
+	assert_passes(other);
+	assert_passes(stream);
+	assert_passes(NULL);
+	for (int i = 0; i < 3; i++)
+		ok(air_wait(ch, token[i], TIME_LIMIT, NULL));
+}
+
+/* Block @s until *gate is 1. */
+static void shut(CUstream s, uint64_t *gate)
+{
+	*gate = 0;
+	assert_int_equal(stream_wait(s, (CUdeviceptr)gate, 1,
+				     CU_STREAM_WAIT_VALUE_GEQ), 0);
+}
+
+static void open_gate(uint64_t *gate)
+{
+	__atomic_store_n(gate, 1, __ATOMIC_RELEASE);
+}
+
+/* A wait for a token that is pending when it is enqueued. */
+static air_token wait_for_pending(CUstream s)
+{
+	air_token token;
+
+	hold(1);
+	token = submit();
+	ok(air_stream_wait(ch, token, s));
+	return token;
+}
+
+/*
+ * The stream comes to its wait when the ring has gone round more often than a
+ * completion word can tell.
+ */
+static void test_late(void **state)
+{
+	uint64_t gate, after = 0;
+	air_token token;
+
+	shut(stream, &gate);
+	token = wait_for_pending(stream);
+	assert_int_equal(stream_write(stream, (CUdeviceptr)&after, 7, 0), 0);
+	hold(0);
+	ok(air_wait(ch, token, TIME_LIMIT, NULL));
+	for (int i = 0; i < LONG_AGO; i++)
+		run_one();
+	assert_int_equal(after, 0);
+	open_gate(&gate);
+	assert_passes(stream);
+	assert_int_equal(after, 7);
+}
+
+static void make_operator(void)
+{
+	ok(air_tensor_alloc(ch, AIR_HOST, AIR_F32, 1, (const int64_t[]){ 64 },
+			    &x));
+	ok(air_create_relu_descriptor(ch, &relu, &x.desc, &x.desc));
+}
+
+/* ... or when the channel is gone, and another has the word. */
+static void test_late_for_the_channel(void **state)
+{
+	uint64_t gate;
+	air_token token;
+
+	shut(stream, &gate);
+	token = wait_for_pending(stream);
+	hold(0);
+	ok(air_wait(ch, token, TIME_LIMIT, NULL));
+	ok(air_channel_destroy(ch));
+	open_channel(&ch, 2);
+	make_operator();
+	token = wait_for_pending(NULL);
+	assert_waits(NULL);
+	open_gate(&gate);
+	/* streams are held as well: only look at who may pass */
+	hold(0);
+	assert_passes(stream);
+	assert_passes(NULL);
+	ok(air_wait(ch, token, TIME_LIMIT, NULL));
+}
+
+/* The channel ends with a wait for what was never collected. */
+static void test_channel_ends(void **state)
+{
+	wait_for_pending(stream);
+	hold(0);
+	ok(air_channel_destroy(ch));
+	assert_passes(stream);
+	open_channel(&ch, 2);
+	make_operator();
+}
+
+/* What did not end well lets pass, too. */
+static void test_failure(void **state)
+{
+	struct air_completion c;
+	air_token token, bad;
+
+	hold(1);
+	token = submit();
+	ok(air_execute_relu(relu, AIR_NO_REF, air_tensor_ref(&x),
+			    air_buffer_ref(x.buf, 1 << 20), &bad));
+	ok(air_stream_wait(ch, bad, stream));
+	hold(0);
+	assert_passes(stream);
+	ok(air_wait(ch, token, TIME_LIMIT, NULL));
+	assert_int_equal(air_wait(ch, bad, TIME_LIMIT, &c), AIR_BAD_RANGE);
+	assert_int_equal(c.token, bad);
+}
+
+/* A context that is lost: all is answered, and the stream is told. */
+static void test_lost(void **state)
+{
+	air_token token = wait_for_pending(stream);
+	struct air_completion c;
+
+	fake->fault = CUDA_ERROR_ILLEGAL_ADDRESS;
+	hold(0);
+	assert_int_equal(air_wait(ch, token, TIME_LIMIT, &c), AIR_DEVICE_LOST);
+	/* in the next context all is as it was */
+	token = wait_for_pending(stream);
+	hold(0);
+	assert_passes(stream);
+	ok(air_wait(ch, token, TIME_LIMIT, NULL));
+}
+
+/* ----------------------------------- what must not be done while one waits */
+
+struct job {
+	void (*run)(struct job *job);
+	air_channel *ch;
+	int done;
+};
+
+static void *do_job(void *arg)
+{
+	struct job *job = arg;
+
+	job->run(job);
+	__atomic_store_n(&job->done, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void make_descriptor(struct job *job)
+{
+	air_descriptor *d;
+
+	ok(air_create_relu_descriptor(job->ch, &d, &x.desc, &x.desc));
+}
+
+static void load_module(struct job *job)
+{
+	static const char image[64] = "not looked at";
+	air_module *module;
+	air_function *f;
+
+	ok(air_module_load(job->ch, image, sizeof(image), &module));
+	ok(air_function_get(module, "kernel", &f));
+	ok(air_module_unload(module));
+}
+
+static void allocate(struct job *job)
+{
+	air_buffer *host, *device;
+
+	ok(air_buffer_alloc(job->ch, 123 << 12, AIR_HOST, &host));
+	ok(air_buffer_alloc(job->ch, 5000, AIR_DEVICE, &device));
+	ok(air_buffer_free(host));
+	ok(air_buffer_free(device));
+}
+
+static void come_and_go(struct job *job)
+{
+	air_channel *own;
+
+	open_channel(&own, 3);
+	ok(air_create_relu_descriptor(own, &relu, &x.desc, &x.desc));
+	ok(air_channel_destroy(own));
+}
+
+/*
+ * Another thread asks for what may wait for streams, of this channel or of
+ * another: it comes to be, behind what the stream waits for.
+ */
+static void test_put_off(void **state)
+{
+	static void (*const jobs[])(struct job *) = {
+		make_descriptor, load_module, allocate, come_and_go,
+	};
+	air_descriptor *mine = relu;
+	air_channel *other;
+
+	open_channel(&other, 4);
+	for (unsigned int i = 0; i < 8; i++) {
+		struct job job = { .run = jobs[i / 2],
+				   .ch = i % 2 ? other : ch };
+		pthread_t thread;
+		air_token token;
+
+		relu = mine;
+		token = wait_for_pending(stream);
+		pthread_create(&thread, NULL, do_job, &job);
+		for (int n = 0; n < 3; n++)
+			assert_waits(stream);
+		if (job.run != allocate)
+			assert_int_equal(__atomic_load_n(&job.done,
+							 __ATOMIC_ACQUIRE), 0);
+		hold(0);
+		assert_passes(stream);
+		ok(air_wait(ch, token, TIME_LIMIT, NULL));
+		pthread_join(thread, NULL);
+		/* nothing of it is left for the next token to come behind */
+		ok(air_drain(job.ch, TIME_LIMIT));
+		assert_int_equal(fake->hangs, 0);
+	}
+	relu = mine;
+	ok(air_channel_destroy(other));
+}
+
+/*
+ * The same with the stream's token behind it: then the caller waits, and not
+ * the stream.
+ */
+static void test_behind_it(void **state)
+{
+	struct job job = { .run = make_descriptor, .ch = ch };
+	air_token first = wait_for_pending(stream), second;
+	unsigned int waits = fake->waits;
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, do_job, &job);
+	/* its request is the next token, of which there is nothing to be had */
+	while (air_poll(ch, first + 1, NULL) == AIR_BAD_TOKEN)
+		sched_yield();
+	second = submit();
+	hold(0);
+	ok(air_stream_wait(ch, second, stream));
+	assert_int_equal(fake->waits, waits);
+	assert_passes(stream);
+	ok(air_wait(ch, first, TIME_LIMIT, NULL));
+	ok(air_wait(ch, second, TIME_LIMIT, NULL));
+	pthread_join(thread, NULL);
+}
+
+/* --------------------------------------------------------------- threads */
+
+#define THREADS 6
+#define ROUNDS	500
+
+static void *submit_and_wait(void *arg)
+{
+	CUstream s;
+
+	assert_int_equal(stream_create(&s, CU_STREAM_NON_BLOCKING, 0), 0);
+	for (int i = 0; i < ROUNDS; i++) {
+		air_token token;
+		air_status st;
+
+		/* there are more threads than entries */
+		while ((st = air_execute_relu(relu, AIR_NO_REF,
+					      air_tensor_ref(&x),
+					      air_tensor_ref(&x), &token)) ==
+		       AIR_FULL)
+			sched_yield();
+		ok(st);
+		ok(air_stream_wait(ch, token, s));
+		assert_passes(s);
+		/* a stream that is through has seen it completed */
+		ok(air_poll(ch, token, NULL));
+	}
+	return NULL;
+}
+
+static void test_threads(void **state)
+{
+	pthread_t thread[THREADS];
+
+	for (int i = 0; i < THREADS; i++)
+		pthread_create(&thread[i], NULL, submit_and_wait, NULL);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+}
+
+static void find(void *lib, const char *name, void *where)
+{
+	*(void **)where = dlsym(lib, name);
+	if (!*(void **)where) {
+		printf("%s\n", dlerror());
+		exit(1);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+		TEST(test_arguments),
+		TEST(test_completed),
+		TEST(test_waits),
+		TEST(test_one_after_the_other),
+		TEST(test_late),
+		TEST(test_late_for_the_channel),
+		TEST(test_channel_ends),
+		TEST(test_failure),
+		TEST(test_lost),
+		TEST(test_put_off),
+		TEST(test_behind_it),
+		TEST(test_threads),
+	};
+	struct fake_cuda *(*control)(void);
+	void *driver = dlopen(getenv("AIRUNNER_LIBCUDA"), RTLD_NOW);
+
+	if (!driver) {
+		printf("%s\n", dlerror());
+		return 1;
+	}
+	find(driver, "fake_cuda_control", &control);
+	find(driver, "cuStreamCreateWithPriority", &stream_create);
+	find(driver, "cuStreamQuery", &stream_query);
+	find(driver, "cuStreamWaitValue64_v2", &stream_wait);
+	find(driver, "cuStreamWriteValue64_v2", &stream_write);
+	fake = control();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
