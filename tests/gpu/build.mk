@@ -9,7 +9,8 @@ GPU_OPS := $(patsubst %.c,$(B)/%.o,$(filter-out %/api.c,$(OPS_SRC)))
 GPU_TESTS := $(addprefix $(B)/tests/gpu/,selfcheck measure resident)
 
 .PHONY: gpu-tests
-gpu-tests: $(GPU_TESTS) $(B)/tests/gpu/libfake-cuda.so
+gpu-tests: $(GPU_TESTS) $(B)/tests/gpu/handover \
+		$(B)/tests/gpu/libfake-cuda.so
 
 $(B)/tests/gpu/%.o: CPPFLAGS += -isystem $(CUDA_HOME)/include
 
@@ -18,6 +19,9 @@ $(GPU_TESTS): $(B)/tests/gpu/%: $(B)/tests/gpu/%.o $(B)/tests/gpu/drive.o \
 	$(CC) $(LDFLAGS) $^ $(LDLIBS) -o $@
 
 $(B)/tests/gpu/measure: $(B)/tests/gpu/peer_lt.o
+
+$(B)/tests/gpu/handover: $(B)/tests/gpu/handover.o $(B)/libairunner.a
+	$(CC) $(LDFLAGS) $^ $(AIR_LIBS) $(LDLIBS) -o $@
 
 # Users' kernels: the library (and liburing), and code in all three forms.
 USER_IMAGES := $(addprefix $(B)/tests/gpu/user.,cubin ptx fatbin)

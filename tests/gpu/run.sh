@@ -6,6 +6,7 @@
 #
 #	tests/gpu/run.sh [STEP...]	build check launch triton conformance
 #					measure torch sanitize resident
+#					handover
 #
 # SECTIONS: what to measure (see measure.c). torch adds PyTorch's times to what
 # was measured before. launch and conformance go through the ring: they need
@@ -88,6 +89,12 @@ for s in $STEPS; do
 			cuda-resident
 		LINES_SHOWN=60 step resident-measure 100 \
 			"$B/tests/gpu/resident" "$PLUGIN" "$OUT/resident.json"
+		;;
+	handover)
+		for e in launch resident; do
+			AIRUNNER_PLUGIN_DIR=$B step "handover-$e" 240 \
+				"$B/tests/gpu/handover" cuda-$e
+		done
 		;;
 	measure)
 		# shellcheck disable=SC2086 # a list of sections
