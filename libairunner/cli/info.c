@@ -80,17 +80,26 @@ static void show_executor(const struct air_backend_caps *c)
 	printf("\n");
 	if (c->user_kernels)
 		printf("%16slaunches kernels of the user's own\n", "");
+	if (c->park_ns == UINT64_MAX)
+		printf("%16snever leaves an idle GPU\n", "");
+	else if (c->park_ns)
+		printf("%16sleaves an idle GPU after %.3f ms\n", "",
+		       (double)c->park_ns / 1e6);
 }
 
 static void show_executor_json(const struct air_backend_caps *c, bool first)
 {
 	printf("%s\n    {\"executor\": \"%s\", \"present\": %s, \"threads\": "
 	       "%u, "
-	       "\"memory\": %llu, \"user_kernels\": %s, \"name\": ",
+	       "\"memory\": %llu, \"user_kernels\": %s, \"park_ns\": %llu, "
+	       "\"large_bytes\": %llu, \"large_alone\": %s, \"name\": ",
 	       first ? "" : ",", cli_executor((air_executor)c->executor),
 	       c->present ? "true" : "false", c->threads,
 	       (unsigned long long)c->memory,
-	       c->user_kernels ? "true" : "false");
+	       c->user_kernels ? "true" : "false",
+	       (unsigned long long)c->park_ns,
+	       (unsigned long long)c->large_bytes,
+	       c->large_alone ? "true" : "false");
 	cli_json_string(c->name);
 	printf(", \"ops\": [");
 	print_ops(c->ops, "\"", ", ");

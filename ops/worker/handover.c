@@ -15,8 +15,12 @@
  * put off.
  */
 #include <stdlib.h>
+#include <time.h>
 
 #include "ops/worker/internal.h"
+
+/* How often a call that was put off is made again. */
+#define PAUSE_NS 50000
 
 static bool waits(const struct air_whandover *h)
 {
@@ -84,6 +88,17 @@ void air_block_end(struct air_worker *w)
 {
 	if (!--w->blocks)
 		air_store(&w->box.blocked, 0, RELEASE);
+}
+
+air_status air_call_patiently(struct air_worker *w, air_status (*fn)(void *arg),
+			      void *arg)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	air_status st;
+
+	while ((st = air_worker_call(w, fn, arg)) == AIR_PENDING)
+		nanosleep(&pause, NULL);
+	return st;
 }
 
 void air_put_off_resume(struct air_worker *w)
@@ -154,22 +169,31 @@ static air_status open_one(struct air_wchannel *ch, uint32_t executor)
 static air_status open_here(void *arg)
 {
 	struct air_wchannel *ch = arg;
-	const struct air_worker *w = ch->w;
+	struct air_worker *w = ch->w;
+	uint32_t id = 1;
+	air_status st;
 
 	/* Another thread may have been quicker. */
 	if (ch->handover)
 		return AIR_OK;
-	for (uint32_t id = 1; id < AIR_EXECUTORS; id++)
-		if (w->exec[id].ops && w->exec[id].ops->handover_open)
-			return open_one(ch, id);
-	return AIR_UNSUPPORTED;
+	while (id < AIR_EXECUTORS &&
+	       (!w->exec[id].ops || !w->exec[id].ops->handover_open))
+		id++;
+	if (id == AIR_EXECUTORS)
+		return AIR_UNSUPPORTED;
+	/* It may take memory to be registered, and other to be let go. */
+	if (!air_block_begin(w))
+		return AIR_PENDING;
+	st = open_one(ch, id);
+	air_block_end(w);
+	return st;
 }
 
 air_status air_worker_handover(struct air_wchannel *ch)
 {
 	if (air_load(&ch->handover, ACQUIRE))
 		return AIR_OK;
-	return air_worker_call(ch->w, open_here, ch);
+	return air_call_patiently(ch->w, open_here, ch);
 }
 
 static void raise_wanted(struct air_whandover *h, uint64_t to)

@@ -124,6 +124,12 @@ void air_block_end(struct air_worker *w);
 /* worker.c: the same for the worker whose thread this is. */
 bool air_block_here_begin(void);
 void air_block_here_end(void);
+/*
+ * As air_worker_call(), again and again while @fn says AIR_PENDING, because it
+ * was to be put off: a stream waits for what completes by itself.
+ */
+air_status air_call_patiently(struct air_worker *w, air_status (*fn)(void *arg),
+			      void *arg);
 /* What was put off may be done now. */
 void air_put_off_resume(struct air_worker *w);
 

@@ -9,9 +9,6 @@
 
 #include "ops/worker/internal.h"
 
-/* How often it is tried again to add a buffer that was put off. */
-#define PAUSE_NS 50000
-
 static bool in_turns(const struct air_wchannel *ch)
 {
 	return ch->ops->turn_over != NULL;
@@ -831,17 +828,13 @@ air_status air_worker_add_buffer(struct air_wchannel *ch, uint32_t handle,
 				 const struct air_wbuffer_config *config,
 				 struct air_error *e)
 {
-	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 	struct buffer_call c = { ch, handle, config };
 	air_status st;
 
 	if (!handle)
 		return air_fail(e, AIR_BAD_HANDLE,
 				"buffer handle 0 is the channel's region");
-	/* Put off, while a stream waits for what completes by itself. */
-	while ((st = air_worker_call(ch->w, add_buffer_here, &c)) ==
-	       AIR_PENDING)
-		nanosleep(&pause, NULL);
+	st = air_call_patiently(ch->w, add_buffer_here, &c);
 	if (st == AIR_BAD_HANDLE)
 		air_fail(e, st, "buffer handle %u is taken or out of range",
 			 handle);
