@@ -140,7 +140,8 @@ static bool exec(struct air_wchannel *ch, uint64_t index,
 	x = &w->exec[wd->executor];
 	/* Who drains the ring elsewhere does not know what is to be skipped. */
 	if (air_unlikely(x->ops->ring_attach != NULL) && !ch->skip &&
-	    index != ch->no_lend) {
+	    index != ch->no_lend &&
+	    (!x->ops->ring_wanted || x->ops->ring_wanted(x->ex))) {
 		if (ch->outstanding)
 			return false;
 		if (air_wchannel_lend(ch, wd->executor, index))

@@ -184,6 +184,8 @@ struct air_executor_config {
  *	While a ring is lent the worker polls the executor, and wakes clients
  *	that sleep for completions the device has written. A submission given
  *	back untouched right after ring_attach() goes to run()
+ * @ring_wanted: false: ring_attach() would refuse, so the channel need not be
+ *	empty for asking it; run() serves meanwhile. NULL: ask ring_attach()
  * @ring_recall: give the ring back soon: a turn is over, something is to be
  *	let go, the channel is being removed or dead
  * @quiet: true: leave the device, wait until that is done, and stay away: rings
@@ -239,6 +241,7 @@ struct air_executor_ops {
 				 uint32_t handle, struct air_wbuffer *buf);
 	air_status (*ring_attach)(struct air_exec *ex, void *ch_priv,
 				  struct air_ring *ring, uint64_t index);
+	bool (*ring_wanted)(struct air_exec *ex);
 	void (*ring_recall)(struct air_exec *ex, void *ch_priv);
 	air_status (*quiet)(struct air_exec *ex, bool on);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * air_stream_wait() with a driver that runs nothing (fake_cuda.h): streams
- * wait for as long as they should and no longer, also when they come to it
- * late, and nothing that waits for streams is called meanwhile.
+ * air_stream_wait() and air_quiet_begin() with a driver that runs nothing
+ * (fake_cuda.h): streams wait for as long as they should and no longer, also
+ * when they come to it late, and nothing that waits for streams is called
+ * meanwhile; work goes on while the resident kernel is kept away.
  *
  *	AIRUNNER_LIBCUDA=.../libfake-cuda.so host_handover
  */
@@ -146,8 +147,7 @@ static void test_arguments(void **state)
 	assert_int_equal(air_stream_wait(NULL, 1, stream), AIR_BAD_ARGUMENT);
 	assert_int_equal(air_stream_wait(ch, 0, stream), AIR_BAD_TOKEN);
 	token = submit();
-	assert_int_equal(air_stream_wait(ch, token + 1, stream),
-			 AIR_BAD_TOKEN);
+	assert_int_equal(air_stream_wait(ch, token + 1, stream), AIR_BAD_TOKEN);
 	assert_non_null(strstr(air_last_error(), "not of this channel"));
 	ok(air_wait(ch, token, TIME_LIMIT, NULL));
 
@@ -230,7 +230,8 @@ static void shut(CUstream s, uint64_t *gate)
 {
 	*gate = 0;
 	assert_int_equal(stream_wait(s, (CUdeviceptr)gate, 1,
-				     CU_STREAM_WAIT_VALUE_GEQ), 0);
+				     CU_STREAM_WAIT_VALUE_GEQ),
+			 0);
 }
 
 static void open_gate(uint64_t *gate)
@@ -407,7 +408,10 @@ static void come_and_go(struct job *job)
 static void test_put_off(void **state)
 {
 	static void (*const jobs[])(struct job *) = {
-		make_descriptor, load_module, allocate, come_and_go,
+		make_descriptor,
+		load_module,
+		allocate,
+		come_and_go,
 	};
 	air_descriptor *mine = relu;
 	air_channel *other;
@@ -426,7 +430,8 @@ static void test_put_off(void **state)
 			assert_waits(stream);
 		if (job.run != allocate)
 			assert_int_equal(__atomic_load_n(&job.done,
-							 __ATOMIC_ACQUIRE), 0);
+							 __ATOMIC_ACQUIRE),
+					 0);
 		hold(0);
 		assert_passes(stream);
 		ok(air_wait(ch, token, TIME_LIMIT, NULL));
@@ -464,6 +469,51 @@ static void test_behind_it(void **state)
 	pthread_join(thread, NULL);
 }
 
+/* ----------------------------------------------------------------- quiet */
+
+#define BURST 8
+
+/*
+ * What is for the resident kernel is launched while that is kept away, and not
+ * one by one: each is on its way before the one before has completed.
+ */
+static void test_quiet(void **state)
+{
+	struct air_device_options o = { .size = sizeof(o),
+					.threads = 1,
+					.executors = "cuda" };
+	uint64_t limit = now() + (uint64_t)TIME_LIMIT;
+	air_device *former = dev;
+	air_token token[BURST];
+	air_channel *mine = ch;
+	unsigned int before;
+
+	ok(air_open("inproc:", &o, &dev));
+	ok(air_quiet_begin(dev));
+	open_channel(&ch, 6);
+	make_operator();
+	assert_int_equal(air_descriptor_executor(relu, NULL),
+			 AIR_EXEC_CUDA_RESIDENT);
+	hold(1);
+	before = __atomic_load_n(&fake->launches, __ATOMIC_RELAXED);
+	for (int i = 0; i < BURST; i++)
+		token[i] = submit();
+	while (__atomic_load_n(&fake->launches, __ATOMIC_RELAXED) !=
+	       before + BURST) {
+		assert_true(now() < limit);
+		sched_yield();
+	}
+	assert_int_equal(air_poll(ch, token[0], NULL), AIR_PENDING);
+	hold(0);
+	for (int i = 0; i < BURST; i++)
+		ok(air_wait(ch, token[i], TIME_LIMIT, NULL));
+	ok(air_channel_destroy(ch));
+	ok(air_quiet_end(dev));
+	ok(air_close(dev));
+	dev = former;
+	ch = mine;
+}
+
 /* --------------------------------------------------------------- threads */
 
 #define THREADS 6
@@ -479,10 +529,9 @@ static void *submit_and_wait(void *arg)
 		air_status st;
 
 		/* there are more threads than entries */
-		while ((st = air_execute_relu(relu, AIR_NO_REF,
-					      air_tensor_ref(&x),
-					      air_tensor_ref(&x), &token)) ==
-		       AIR_FULL)
+		while ((st = air_execute_relu(
+				relu, AIR_NO_REF, air_tensor_ref(&x),
+				air_tensor_ref(&x), &token)) == AIR_FULL)
 			sched_yield();
 		ok(st);
 		ok(air_stream_wait(ch, token, s));
@@ -516,17 +565,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(test_arguments),
-		TEST(test_completed),
-		TEST(test_waits),
-		TEST(test_one_after_the_other),
-		TEST(test_late),
-		TEST(test_late_for_the_channel),
-		TEST(test_channel_ends),
-		TEST(test_failure),
-		TEST(test_lost),
-		TEST(test_put_off),
-		TEST(test_behind_it),
+		TEST(test_arguments),	 TEST(test_completed),
+		TEST(test_waits),	 TEST(test_one_after_the_other),
+		TEST(test_late),	 TEST(test_late_for_the_channel),
+		TEST(test_channel_ends), TEST(test_failure),
+		TEST(test_lost),	 TEST(test_put_off),
+		TEST(test_behind_it),	 TEST(test_quiet),
 		TEST(test_threads),
 	};
 	struct fake_cuda *(*control)(void);

@@ -502,6 +502,12 @@ static air_status resident_ring_attach(struct air_exec *ex, void *priv,
 	return AIR_OK;
 }
 
+static bool resident_ring_wanted(struct air_exec *ex)
+{
+	return ex->usable && !ex->held && !ex->cuda->lost &&
+	       ex->attached < ex->kernel.params.leaders;
+}
+
 static void resident_ring_recall(struct air_exec *ex, void *priv)
 {
 	struct channel *ch = priv;
@@ -854,6 +860,7 @@ const struct air_executor_ops air_cuda_resident_ops = {
 	.desc_set = resident_desc_set,
 	.buffer_set = resident_buffer_set,
 	.ring_attach = resident_ring_attach,
+	.ring_wanted = resident_ring_wanted,
 	.ring_recall = resident_ring_recall,
 	.quiet = resident_quiet,
 	.handover_open = resident_handover_open,
