@@ -6,7 +6,7 @@ ifneq ($(NVCC),)
 # Operators' CPU side, without what needs the library (and with it liburing).
 GPU_OPS := $(patsubst %.c,$(B)/%.o,$(filter-out %/api.c,$(OPS_SRC)))
 
-GPU_TESTS := $(addprefix $(B)/tests/gpu/,selfcheck measure resident)
+GPU_TESTS := $(addprefix $(B)/tests/gpu/,selfcheck measure resident beside)
 
 .PHONY: gpu-tests
 gpu-tests: $(GPU_TESTS) $(B)/tests/gpu/handover \
@@ -19,6 +19,7 @@ $(GPU_TESTS): $(B)/tests/gpu/%: $(B)/tests/gpu/%.o $(B)/tests/gpu/drive.o \
 	$(CC) $(LDFLAGS) $^ $(LDLIBS) -o $@
 
 $(B)/tests/gpu/measure: $(B)/tests/gpu/peer_lt.o
+$(B)/tests/gpu/beside: $(B)/tests/gpu/peer_lt.o $(B)/tests/gpu/server.o
 
 $(B)/tests/gpu/handover: $(B)/tests/gpu/handover.o $(B)/libairunner.a
 	$(CC) $(LDFLAGS) $^ $(AIR_LIBS) $(LDLIBS) -o $@

@@ -21,6 +21,7 @@
 	X(MatmulPreferenceDestroy)      \
 	X(MatmulPreferenceSetAttribute) \
 	X(MatmulAlgoGetHeuristic)       \
+	X(MatmulAlgoConfigGetAttribute) \
 	X(Matmul)
 
 static struct {
@@ -33,10 +34,12 @@ static cublasLtHandle_t handle;
 struct peer_lt {
 	cublasLtMatmulDesc_t desc;
 	cublasLtMatrixLayout_t a, b, y;
+	cublasLtMatmulPreference_t pref;
 	cublasLtMatmulAlgo_t algo;
 };
 
 #define WORKSPACE (32ull << 20)
+#define CHOICES	  16
 
 static bool load(void)
 {
@@ -75,6 +78,21 @@ static bool layout(cublasLtMatrixLayout_t *out, cudaDataType_t type,
 		       &stride, sizeof(stride));
 }
 
+/* The library's @nth choice for what it has been told. */
+static bool choose(struct peer_lt *p, unsigned int nth)
+{
+	cublasLtMatmulHeuristicResult_t found[CHOICES];
+	int got = 0;
+
+	if (nth >= CHOICES ||
+	    lt.MatmulAlgoGetHeuristic(handle, p->desc, p->b, p->a, p->y, p->y,
+				      p->pref, (int)nth + 1, found, &got) ||
+	    got <= (int)nth)
+		return false;
+	p->algo = found[nth].algo;
+	return true;
+}
+
 struct peer_lt *peer_lt_open(uint32_t dtype, uint64_t m, uint64_t n, uint64_t k,
 			     uint64_t batch, bool trans_b)
 {
@@ -83,10 +101,7 @@ struct peer_lt *peer_lt_open(uint32_t dtype, uint64_t m, uint64_t n, uint64_t k,
 						       CUDA_R_32F;
 	cublasOperation_t op = trans_b ? CUBLAS_OP_T : CUBLAS_OP_N;
 	uint64_t workspace = WORKSPACE;
-	cublasLtMatmulHeuristicResult_t found;
-	cublasLtMatmulPreference_t pref;
 	struct peer_lt *p;
-	int got = 0;
 
 	if (!handle && !load())
 		return NULL;
@@ -99,23 +114,48 @@ struct peer_lt *peer_lt_open(uint32_t dtype, uint64_t m, uint64_t n, uint64_t k,
 	    !layout(&p->b, type, trans_b ? k : n, trans_b ? n : k, batch) ||
 	    !layout(&p->a, type, k, m, batch) ||
 	    !layout(&p->y, type, n, m, batch) ||
-	    lt.MatmulPreferenceCreate(&pref) ||
+	    lt.MatmulPreferenceCreate(&p->pref) ||
 	    lt.MatmulPreferenceSetAttribute(
-		    pref, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace,
-		    sizeof(workspace)) ||
-	    lt.MatmulAlgoGetHeuristic(handle, p->desc, p->b, p->a, p->y, p->y,
-				      pref, 1, &found, &got) ||
-	    got < 1) {
+		    p->pref, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+		    &workspace, sizeof(workspace)) ||
+	    !choose(p, 0)) {
 		puts("cuBLASLt: cannot be asked for this product");
 		exit(1);
 	}
-	lt.MatmulPreferenceDestroy(pref);
-	p->algo = found.algo;
 	return p;
+}
+
+bool peer_lt_choose(struct peer_lt *p, int32_t sms, unsigned int nth)
+{
+	return !lt.MatmulDescSetAttribute(p->desc,
+					  CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET,
+					  &sms, sizeof(sms)) &&
+	       choose(p, nth);
+}
+
+static uint32_t config(const struct peer_lt *p,
+		       cublasLtMatmulAlgoConfigAttributes_t what, size_t size)
+{
+	uint32_t value = 0;
+	size_t written;
+
+	lt.MatmulAlgoConfigGetAttribute(&p->algo, what, &value, size, &written);
+	return value;
+}
+
+void peer_lt_describe(const struct peer_lt *p, char *s, size_t size)
+{
+	/* the numbers that cublasLt.h gives to tiles and cluster shapes */
+	snprintf(s, size, "algorithm %u tile %u cluster %u stages %u",
+		 config(p, CUBLASLT_ALGO_CONFIG_ID, 4),
+		 config(p, CUBLASLT_ALGO_CONFIG_TILE_ID, 4),
+		 config(p, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, 2),
+		 config(p, CUBLASLT_ALGO_CONFIG_STAGES_ID, 4));
 }
 
 void peer_lt_close(struct peer_lt *p)
 {
+	lt.MatmulPreferenceDestroy(p->pref);
 	lt.MatrixLayoutDestroy(p->a);
 	lt.MatrixLayoutDestroy(p->b);
 	lt.MatrixLayoutDestroy(p->y);

@@ -72,7 +72,13 @@
 	X(FuncGetParamInfo)             \
 	X(ModuleGetFunctionCount)       \
 	X(ModuleEnumerateFunctions)     \
-	X(FuncGetName)
+	X(FuncGetName)                  \
+	X(DeviceGetDevResource)         \
+	X(DevSmResourceSplitByCount)    \
+	X(DevResourceGenerateDesc)      \
+	X(GreenCtxCreate)               \
+	X(GreenCtxDestroy)              \
+	X(GreenCtxStreamCreate)
 
 struct air_cuda_driver {
 #define AIR_CUDA_MEMBER(name) __typeof__(&cu##name) name;

@@ -54,8 +54,9 @@ static CUresult compare_clocks(struct air_res_kernel *k)
 	return r;
 }
 
-static uint32_t choose_blocks(const struct air_cuda *c)
+static uint32_t choose_blocks(const struct air_res_kernel *k)
 {
+	const struct air_cuda *c = k->cuda;
 	const char *want = getenv("AIRUNNER_RESIDENT_BLOCKS");
 	/*
 	 * Some multiprocessors stay free: kernels with blocks too large to fit
@@ -64,6 +65,8 @@ static uint32_t choose_blocks(const struct air_cuda *c)
 	uint32_t n = want ? (uint32_t)atoi(want)
 			  : c->info.sms - c->info.sms / 16 - 1;
 
+	if (k->partition.sms && (!want || n > k->partition.sms))
+		n = k->partition.sms;
 	if (n > c->info.sms)
 		n = c->info.sms;
 	if (n > AIR_RES_MAX_BLOCKS)
@@ -83,8 +86,7 @@ static CUresult load(struct air_res_kernel *k)
 	if (r == CUDA_SUCCESS)
 		r = air_cuda_load_now(k->fn);
 	if (r == CUDA_SUCCESS)
-		r = cu.StreamCreateWithPriority(&k->stream,
-						CU_STREAM_NON_BLOCKING, 0);
+		r = air_res_partition_open(&k->partition, k->cuda, &k->stream);
 	if (r == CUDA_SUCCESS)
 		r = cu.MemAllocHost((void **)&k->host, sizeof(*k->host) + 64);
 	if (r != CUDA_SUCCESS)
@@ -107,7 +109,6 @@ air_status air_res_kernel_open(struct air_res_kernel *k, struct air_cuda *c,
 
 	memset(k, 0, sizeof(*k));
 	k->cuda = c;
-	k->blocks = choose_blocks(c);
 	r = load(k);
 	if (r == CUDA_SUCCESS)
 		r = compare_clocks(k);
@@ -119,6 +120,7 @@ air_status air_res_kernel_open(struct air_res_kernel *k, struct air_cuda *c,
 			      air_cuda_error_name(r));
 		goto fail;
 	}
+	k->blocks = choose_blocks(k);
 	st = air_devmem_alloc(c, CLEARED, &k->job, e);
 	k->state = k->job + STATE_AT;
 	if (!st)
@@ -161,6 +163,7 @@ void air_res_kernel_close(struct air_res_kernel *k, bool lost)
 			air_devmem_free(k->cuda, k->channels);
 		if (k->stream)
 			cu.StreamDestroy(k->stream);
+		air_res_partition_close(&k->partition);
 		if (k->host)
 			cu.MemFreeHost(k->host);
 		if (k->module)

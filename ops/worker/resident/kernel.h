@@ -7,6 +7,7 @@
 #define AIR_RESIDENT_KERNEL_H
 
 #include "ops/worker/cuda/cuda.h"
+#include "ops/worker/resident/partition.h"
 #include "ops/worker/resident/resident.h"
 
 /* Rings that the kernel's table has room for. */
@@ -25,6 +26,7 @@ struct air_res_kernel {
 	CUmodule module;
 	CUfunction fn;
 	CUstream stream;
+	struct air_res_partition partition;
 	struct air_res_host *host;
 	uint64_t *ended;
 	CUdeviceptr ended_dev;
