@@ -91,12 +91,17 @@ static const struct setting {
 	unsigned int n;
 	bool all;
 } settings[] = {
-	{ "default", NULL, NULL, 0, false },  { "1", "1", NULL, 1, true },
-	{ "2", "2", NULL, 2, false },	      { "4", "4", NULL, 4, true },
-	{ "8", "8", NULL, 8, true },	      { "16", "16", NULL, 16, false },
-	{ "32", "32", NULL, 32, false },      { "64", "64", NULL, 64, false },
-	{ "4 of 4", NULL, "4", 4, true },     { "8 of 8", NULL, "8", 8, true },
-	{ "16 of 16", NULL, "16", 16, true },
+	{ "default", NULL, NULL, 0, false },
+	{ "1", "1", NULL, 1, true },
+	{ "2", "2", NULL, 2, false },
+	{ "4", "4", NULL, 4, true },
+	{ "8", "8", NULL, 8, true },
+	{ "16", "16", NULL, 16, false },
+	{ "32", "32", NULL, 32, false },
+	{ "64", "64", NULL, 64, false },
+	{ "partition-4", NULL, "4", 4, true },
+	{ "partition-8", NULL, "8", 8, true },
+	{ "partition-16", NULL, "16", 16, true },
 };
 
 static const char *const mode_name[] = { "parked", "idle", "busy", "flood" };
@@ -722,13 +727,13 @@ static void print_json(FILE *f)
 
 static void print_table(void)
 {
-	printf("\n%s, %s\n%-9s %-38s %-17s %9s %9s %6s %6s %8s %8s %8s %6s\n",
+	printf("\n%s, %s\n%-12s %-38s %-17s %9s %9s %6s %6s %8s %8s %8s %6s\n",
 	       shared->device, shared->gemm, "blocks", "product", "executor",
 	       "us", "max", "TF/s", "loss%", "trip us", "p99", "max", "Mop/s");
 	for (unsigned int i = 0; i < shared->n; i++) {
 		const struct row *r = &shared->row[i];
 
-		printf("%-9s %-38s %-17s %9.1f %9.1f %6.0f %6.2f %8.2f %8.2f "
+		printf("%-12s %-38s %-17s %9.1f %9.1f %6.0f %6.2f %8.2f %8.2f "
 		       "%8.2f %6.2f%s%s\n",
 		       r->setting, r->gemm, r->state, r->us, r->max,
 		       r->us > 0 ? 2e-6 * (double)(N * N * N) / r->us : 0,

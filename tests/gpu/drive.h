@@ -73,9 +73,9 @@ bool drive_attach(struct drive *d);
 
 /*
  * Start @n times the same work (through the ring, if the executor drains
- * one), wait for all (at most 20 seconds, then the process ends with a
- * sentence), and return the first status that is not
- * AIR_OK. @work needs plan or launch, and addr.
+ * one), wait for all (at most 20 seconds, or AIRUNNER_TEST_PATIENCE times as
+ * long, then the process ends with a sentence), and return the first status
+ * that is not AIR_OK. @work needs plan or launch, and addr.
  */
 air_status drive_run(struct drive *d, struct air_work *work, unsigned int n);
 

@@ -203,7 +203,8 @@ static uint64_t send(const struct air_sqe *sqe)
 	return index;
 }
 
-static struct air_cqe await(uint64_t index)
+/* Wait for the completion of @index; its slot stays taken. */
+static struct air_cqe look(uint64_t index)
 {
 	unsigned int spins = 0;
 	uint64_t limit = 0;
@@ -226,6 +227,13 @@ static struct air_cqe await(uint64_t index)
 			_Exit(3);
 		}
 	}
+	return cqe;
+}
+
+static struct air_cqe await(uint64_t index)
+{
+	struct air_cqe cqe = look(index);
+
 	air_ring_collect(&dr.ring, dr.collected, index);
 	return cqe;
 }
@@ -560,100 +568,149 @@ static void bare_loops(void)
 
 /* ------------------------------------------------------------------- stress */
 
-#define PHASE 65536u
-#define APART 64u
+#define PHASE	65536u
+#define APART	(1u << DRIVE_ORDER)
+#define WIDE	16u	/* phases side by side for one that is a chain */
+#define GROUP	64u	/* at most so many are reserved at once */
+#define CHAIN	0ull
+#define ONE	4096ull
+#define OUTPUTS 8192ull
+#define TELL_NS 10000000000ull
+
+static uint32_t rnd(void)
+{
+	static uint32_t x = 2463534242u;
+
+	x ^= x << 13;
+	x ^= x >> 17;
+	x ^= x << 5;
+	return x;
+}
 
 static void fill(uint64_t offset, float v, unsigned int n)
 {
-	float x[N];
+	uint64_t count = (uint64_t)n * N;
+	float *x = malloc(count * sizeof(*x));
 
-	for (unsigned int i = 0; i < N; i++)
+	for (uint64_t i = 0; i < count; i++)
 		x[i] = v;
-	for (unsigned int k = 0; k < n; k++)
-		drive_cuda.memcpy_htod(mem.addr[AIRUNNER_EXEC_CUDA_LAUNCH] +
-					       offset + k * sizeof(x),
-				       x, sizeof(x));
+	drive_cuda.memcpy_htod(mem.addr[AIRUNNER_EXEC_CUDA_LAUNCH] + offset, x,
+			       count * sizeof(*x));
 	/* a copy from pageable memory may still be on its way */
 	drive_cuda.stream_sync(NULL);
+	free(x);
 }
 
-static void expect(const char *what, uint64_t offset, float v, uint64_t at)
+static void expect(const char *what, uint64_t offset, float v, unsigned int n,
+		   uint64_t at)
 {
-	float x[N];
+	uint64_t count = (uint64_t)n * N;
+	float *x = malloc(count * sizeof(*x));
 
 	drive_cuda.memcpy_dtoh(x, mem.addr[AIRUNNER_EXEC_CUDA_LAUNCH] + offset,
-			       sizeof(x));
-	for (unsigned int i = 0; i < N; i++) {
+			       count * sizeof(*x));
+	for (uint64_t i = 0; i < count; i++) {
 		if (x[i] == v)
 			continue;
-		printf("FAIL stress: %s, element %u is %g, expected %g, before "
-		       "submission %llu\n",
-		       what, i, (double)x[i], (double)v,
+		printf("FAIL stress: %s %llu, element %llu is %g, expected %g, before submission %llu\n",
+		       what, (unsigned long long)(i / N),
+		       (unsigned long long)(i % N), (double)x[i], (double)v,
 		       (unsigned long long)at);
 		_Exit(1);
 	}
+	free(x);
 }
 
-/* PHASE submissions, each completion's status looked at. */
-static void phase(const struct air_sqe *sqe, unsigned int kinds)
+/* Collect @n completions from @index on; each status is looked at. */
+static void collect(uint64_t index, unsigned int n)
 {
-	uint64_t first = 0, seen = 0;
 	struct air_cqe cqe;
 
-	for (uint64_t i = 0; i < PHASE; i++) {
-		uint64_t index = send(&sqe[i % kinds]);
-
-		if (!i)
-			first = index;
-		for (; seen <= i && (i - seen >= 512 || i == PHASE - 1);
-		     seen++) {
-			cqe = await(first + seen);
-			if (cqe.status == AIRUNNER_S_OK)
-				continue;
+	for (unsigned int i = 0; i < n; i++) {
+		cqe = look(index + i);
+		if (cqe.status != AIRUNNER_S_OK) {
 			printf("FAIL stress: submission %llu has status %d\n",
-			       (unsigned long long)(first + seen),
+			       (unsigned long long)(index + i),
 			       (int)cqe.status);
 			_Exit(1);
 		}
+		air_ring_mark(&dr.ring, dr.collected, index + i);
+	}
+	air_ring_advance(&dr.ring, dr.collected);
+}
+
+/* PHASE submissions of @kinds by turns, up to a ring full of them in flight. */
+static void phase(const struct air_sqe *sqe, unsigned int kinds)
+{
+	uint64_t index, first = 0, sent = 0, seen = 0;
+
+	while (seen < PHASE) {
+		unsigned int n = 1 + rnd() % GROUP;
+
+		if (n > PHASE - sent)
+			n = (unsigned int)(PHASE - sent);
+		if (n && air_ring_reserve(&dr.ring, dr.collected, n, &index)) {
+			if (!sent)
+				first = index;
+			for (unsigned int i = 0; i < n; i++, sent++)
+				air_ring_publish(&dr.ring, index + i,
+						 &sqe[sent % kinds]);
+			continue;
+		}
+		/* it is full, or that was all */
+		n = GROUP;
+		if (n > sent - seen)
+			n = (unsigned int)(sent - seen);
+		collect(first + seen, n);
+		seen += n;
 	}
 }
 
 /*
- * Chains whose length their result tells, then operators that run side by side
- * on all blocks, whose outputs were spoiled before: over and over, through all
- * laps of the ring.
+ * Sums that tell how often each was added to: one by a chain in order, and one
+ * for each slot of the ring by UNORDERED operators on all blocks, each of which
+ * is submitted when the last one of its sum has completed, and must see what
+ * that one, on another block, has written. Over and over, through all laps.
  */
 static int stress(uint32_t va, uint64_t n, double seconds)
 {
-	struct air_sqe chain = exec(va, 0, 0, 0, 8192), apart[APART];
-	uint64_t begin = drive_now(), done = 0;
+	struct air_sqe chain = exec(va, 0, CHAIN, CHAIN, ONE), apart[APART];
+	uint64_t begin = drive_now(), done = 0, told = begin;
 
-	for (uint32_t i = 0; i < APART; i++)
-		apart[i] = exec(va, AIRUNNER_SQE_UNORDERED, 16384 + i * 4096,
-				4096, 8192);
-	fill(8192, 1, 1);
+	for (uint32_t i = 0; i < APART; i++) {
+		uint64_t y = OUTPUTS + i * 4096ull;
+
+		apart[i] = exec(va, AIRUNNER_SQE_UNORDERED, y, y, ONE);
+	}
+	fill(ONE, 1, 1);
 	lend();
 	for (unsigned int round = 0; done < n && since(begin) < seconds * 1e6;
 	     round++) {
 		float was = (float)(round % 100);
 
-		fill(0, was, 1);
+		fill(CHAIN, was, 1);
 		phase(&chain, 1);
-		expect("chain", 0, was + PHASE, done += PHASE);
-		/* the wide phases are the faster ones */
-		for (unsigned int k = 0; k < 8; k++) {
-			fill(4096, was + (float)k, 1);
-			fill(16384, -1, APART);
+		done += PHASE;
+		expect("chain", CHAIN, was + PHASE, 1, done);
+		fill(OUTPUTS, was, APART);
+		for (unsigned int k = 0; k < WIDE; k++)
 			phase(apart, APART);
-			done += PHASE;
-			for (uint32_t i = 0; i < APART; i++)
-				expect("apart", 16384 + i * 4096,
-				       was + (float)k + 1, done);
-		}
+		done += WIDE * PHASE;
+		expect("sum", OUTPUTS, was + (float)(WIDE * PHASE / APART),
+		       APART, done);
+		if (drive_now() - told < TELL_NS)
+			continue;
+		told = drive_now();
+		printf("stress: %llu submissions, %llu laps, %.0f s\n",
+		       (unsigned long long)done,
+		       (unsigned long long)(done >> DRIVE_ORDER),
+		       since(begin) * 1e-6);
 	}
-	printf("ok stress: %llu submissions, %llu laps of the ring, %.1f s\n",
+	printf("ok stress: %llu submissions, %llu laps of the ring (lap numbers from their beginning again %llu times), ring lent %u times, %.1f s, %.2f M/s\n",
 	       (unsigned long long)done,
-	       (unsigned long long)(done >> DRIVE_ORDER), since(begin) * 1e-6);
+	       (unsigned long long)(done >> DRIVE_ORDER),
+	       (unsigned long long)(done >> (DRIVE_ORDER + 8)), dr.attached,
+	       since(begin) * 1e-6, (double)done / since(begin));
 	return 0;
 }
 
