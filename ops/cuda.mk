@@ -38,51 +38,74 @@ cuda: $(B)/libairunner-cuda.so
 	@echo "cuda: $< has machine code for $(addprefix sm_,$(CUDA_ARCHS))" \
 	      "and PTX for compute_$(CUDA_PTX) and later"
 
-# Built again when the architectures change.
+# Changes when the architectures do.
 $(CUDA_DIR)/archs: FORCE
 	@mkdir -p $(@D)
 	@echo '$(CUDA_ARCHS)' | cmp -s - $@ || echo '$(CUDA_ARCHS)' >$@
 .PHONY: FORCE
 FORCE:
 
-define CUDA_FATBIN
-	@mkdir -p $(@D)
-	$(NVCC) $(NVCCFLAGS) -fatbin \
-		$(foreach a,$(CUDA_ARCHS),-gencode=arch=compute_$(a),code=sm_$(a)) \
-		-gencode=arch=compute_$(CUDA_PTX),code=compute_$(CUDA_PTX) \
-		-MMD -MP -MF $(@:.fatbin=.d) -o $@ $<
-endef
-
-$(CUDA_DIR)/fatbin/%.fatbin: ops/%/kernel.cu $(CUDA_DIR)/archs
-	$(CUDA_FATBIN)
-
+# Each file is compiled for one architecture at a time: many short jobs keep all
+# processors busy to the end, and one more architecture is only its own.
+#
 # The resident kernel calls every operator's body: each is compiled by itself,
 # the list of them is the list in airunner/ops.h (all of AIR_OPS have a
 # kernel.cuh). Linked code cannot be PTX: GPUs that are not in CUDA_ARCHS have
 # cuda-launch only. The registers it leaves are what others' kernels find beside
 # it on a multiprocessor.
 CUDA_BODIES := $(patsubst ops/%/kernel.cuh,%,$(wildcard ops/*/kernel.cuh))
-CUDA_RES_FLAGS := $(NVCCFLAGS) -maxrregcount=128 \
-	$(foreach a,$(CUDA_ARCHS),-gencode=arch=compute_$(a),code=sm_$(a))
+CUDA_RES_FLAGS := $(NVCCFLAGS) -maxrregcount=128
+CUDA_DEPS = -MMD -MP -MF $(basename $@).d
 
-$(CUDA_DIR)/body/%.o: ops/worker/resident/body.cu ops/%/kernel.cuh \
-		$(CUDA_DIR)/archs
+$(CUDA_DIR)/compute_$(CUDA_PTX)/%.ptx: ops/%/kernel.cu
 	@mkdir -p $(@D)
-	$(NVCC) $(CUDA_RES_FLAGS) -dc -DAIR_NAME=$* \
-		-DAIR_HEADER='"ops/$*/kernel.cuh"' -MMD -MP -MF $(@:.o=.d) \
-		-o $@ $<
+	$(NVCC) $(NVCCFLAGS) -arch=compute_$(CUDA_PTX) -ptx $(CUDA_DEPS) -o $@ $<
 
-$(CUDA_DIR)/body/resident.o: ops/worker/resident/resident.cu \
-		$(CUDA_DIR)/archs
+$(CUDA_DIR)/sm_$(CUDA_PTX)/%.cubin: $(CUDA_DIR)/compute_$(CUDA_PTX)/%.ptx
 	@mkdir -p $(@D)
-	$(NVCC) $(CUDA_RES_FLAGS) -dc -MMD -MP -MF $(@:.o=.d) -o $@ $<
+	$(NVCC) -arch=sm_$(CUDA_PTX) -cubin -o $@ $<
 
-$(CUDA_DIR)/fatbin/resident.fatbin: $(CUDA_DIR)/body/resident.o \
-		$(CUDA_BODIES:%=$(CUDA_DIR)/body/%.o)
-	@mkdir -p $(@D)
-	$(NVCC) $(CUDA_RES_FLAGS) -dlink -fatbin -o $@ $(filter %.o,$^)
+define CUDA_FROM_SOURCE
+$$(CUDA_DIR)/sm_$(1)/%.cubin: ops/%/kernel.cu
+	@mkdir -p $$(@D)
+	$$(NVCC) $$(NVCCFLAGS) -arch=sm_$(1) -cubin $$(CUDA_DEPS) -o $$@ $$<
+endef
+$(foreach a,$(filter-out $(CUDA_PTX),$(CUDA_ARCHS)),\
+	$(eval $(call CUDA_FROM_SOURCE,$(a))))
 
-.SECONDARY: $(patsubst %,$(CUDA_DIR)/fatbin/%.fatbin,$(CUDA_KERNELS) resident)
+define CUDA_FOR_ARCH
+$$(CUDA_DIR)/sm_$(1)/body/%.o: ops/worker/resident/body.cu ops/%/kernel.cuh
+	@mkdir -p $$(@D)
+	$$(NVCC) $$(CUDA_RES_FLAGS) -arch=sm_$(1) -dc -DAIR_NAME=$$* \
+		-DAIR_HEADER='"ops/$$*/kernel.cuh"' $$(CUDA_DEPS) -o $$@ $$<
+
+$$(CUDA_DIR)/sm_$(1)/body/resident.o: ops/worker/resident/resident.cu
+	@mkdir -p $$(@D)
+	$$(NVCC) $$(CUDA_RES_FLAGS) -arch=sm_$(1) -dc $$(CUDA_DEPS) -o $$@ $$<
+
+$$(CUDA_DIR)/sm_$(1)/resident.cubin: $$(CUDA_DIR)/sm_$(1)/body/resident.o \
+		$$(CUDA_BODIES:%=$$(CUDA_DIR)/sm_$(1)/body/%.o)
+	$$(NVCC) $$(CUDA_RES_FLAGS) -arch=sm_$(1) -dlink -cubin -o $$@ $$^
+endef
+$(foreach a,$(CUDA_ARCHS),$(eval $(call CUDA_FOR_ARCH,$(a))))
+
+# A module as it is loaded: the driver picks what is for its GPU.
+FATBINARY := $(firstword $(wildcard $(CUDA_HOME)/bin/fatbinary) fatbinary)
+CUDA_PTX_IMAGE = --image3=kind=ptx,sm=$(CUDA_PTX),file=$(1)
+
+define CUDA_FATBIN
+$(CUDA_DIR)/fatbin/$(1).fatbin: $(CUDA_DIR)/archs $(2) \
+		$(foreach a,$(CUDA_ARCHS),$(CUDA_DIR)/sm_$(a)/$(1).cubin)
+	@mkdir -p $$(@D)
+	$$(FATBINARY) -64 --compress-mode=size --create=$$@ \
+		$(foreach a,$(CUDA_ARCHS),--image3=kind=elf,sm=$(a),file=$(CUDA_DIR)/sm_$(a)/$(1).cubin) \
+		$(foreach p,$(2),$(call CUDA_PTX_IMAGE,$(p)))
+endef
+$(foreach k,$(CUDA_KERNELS),$(eval $(call CUDA_FATBIN,$(k),\
+	$(CUDA_DIR)/compute_$(CUDA_PTX)/$(k).ptx)))
+$(eval $(call CUDA_FATBIN,resident))
+
+.SECONDARY: $(foreach k,$(CUDA_KERNELS),$(CUDA_DIR)/compute_$(CUDA_PTX)/$(k).ptx)
 
 # The bytes, aligned as the driver wants them.
 $(CUDA_DIR)/fatbin/%.o: $(CUDA_DIR)/fatbin/%.fatbin
@@ -99,7 +122,7 @@ $(CUDA_DIR)/%.o: %.c
 $(B)/libairunner-cuda.so: $(CUDA_OBJ)
 	$(CC) -shared $(LDFLAGS) -Wl,-z,defs -Wl,-soname,$(@F) -o $@ $^ $(LDLIBS)
 
--include $(wildcard $(CUDA_DIR)/fatbin/*.d $(CUDA_DIR)/body/*.d)
+-include $(wildcard $(CUDA_DIR)/sm_*/*.d $(CUDA_DIR)/sm_*/body/*.d $(CUDA_DIR)/compute_*/*.d)
 endif
 
 -include tests/gpu/build.mk

@@ -12,15 +12,16 @@
  * hangs costs only itself. States alternate with the parked one, so that clocks
  * and temperature are the same for both.
  *
- * What is to be expected. A product's blocks on Hopper have 384 threads of 168
- * registers and over 200 KiB of shared memory: an SM has room for one, and has
- * 1024 registers left beside it. A resident block takes 40960 registers (320
- * threads of up to 128) and 25 KiB of shared memory. However small it were
- * made, it would not fit beside: a resident block takes its SM from the
- * product, and, blocks of the product coming in clusters of two neighbours,
- * often the next one, too. The product has 2048 tiles of 128 x 256: 16 rounds
- * of 132 SMs, and of 131 to 128 as well, 17 of 127 to 121. So few resident
- * blocks need cost nothing if they keep to 4 SMs, and the product to the rest.
+ * What is to be expected. Hopper's large products are made by blocks of 384
+ * threads with 168 registers each and 200 KiB of shared memory or more: an SM
+ * has room for one, and 1024 registers left. A resident block takes 40960
+ * registers (320 threads of 128) and 35 KiB of shared memory. However small it
+ * were made, it would not fit beside: a resident block takes its SM from the
+ * product, and, as blocks of a product come in clusters of two neighbours,
+ * often the next one, too. The product has 2048 tiles of 128 x 256: that is 16
+ * rounds of 132 SMs, and of 131 to 128 as well, and 17 of 127 to 121. So a few
+ * resident blocks need cost nothing if they keep to 4 SMs, and the product to
+ * the rest.
  */
 #include <dlfcn.h>
 #include <signal.h>
