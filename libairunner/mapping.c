@@ -9,6 +9,9 @@
 #include "libairunner/error.h"
 #include "libairunner/mapping.h"
 
+/* Of x86-64, and of AArch64 with small pages of 4 KiB. */
+#define HUGE_PAGE (UINT64_C(2) << 20)
+
 size_t air_page_size(void)
 {
 	return (size_t)sysconf(_SC_PAGESIZE);
@@ -31,10 +34,43 @@ static air_status refused(const char *what, size_t size)
 			     strerror(errno));
 }
 
+/*
+ * Memory of this process only. What is large is private, as that is what huge
+ * pages are given to without being asked for as root: page tables of small ones
+ * cost operators that stream through their operands a quarter of their speed.
+ */
+static void *map_anonymous(size_t size)
+{
+	int prot = PROT_READ | PROT_WRITE;
+	char *addr, *first;
+	size_t before;
+
+	if (size < HUGE_PAGE)
+		return mmap(NULL, size, prot, MAP_SHARED | MAP_ANONYMOUS, -1,
+			    0);
+	/* from a multiple of a huge page on: map more, cut off both ends */
+	if (size > SIZE_MAX - HUGE_PAGE) {
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
+	addr = mmap(NULL, size + HUGE_PAGE, prot, MAP_PRIVATE | MAP_ANONYMOUS,
+		    -1, 0);
+	if (addr == MAP_FAILED)
+		return MAP_FAILED;
+	before = -(uintptr_t)addr % HUGE_PAGE;
+	first = addr + before;
+	if (before)
+		munmap(addr, before);
+	if (before < HUGE_PAGE)
+		munmap(first + size, HUGE_PAGE - before);
+	/* where there are none, small pages do */
+	madvise(first, size, MADV_HUGEPAGE);
+	return first;
+}
+
 air_status air_mapping_create(struct air_mapping *m, enum air_mapping_kind kind,
 			      size_t bytes, const char *name)
 {
-	int flags = MAP_SHARED;
 	air_status status;
 
 	m->fd = -1;
@@ -45,7 +81,7 @@ air_status air_mapping_create(struct air_mapping *m, enum air_mapping_kind kind,
 				     "%zu bytes are more than there can be",
 				     bytes);
 	if (kind == AIR_MAPPING_ANONYMOUS) {
-		flags |= MAP_ANONYMOUS;
+		m->addr = map_anonymous(m->size);
 	} else {
 		m->fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 		if (m->fd < 0)
@@ -59,8 +95,9 @@ air_status air_mapping_create(struct air_mapping *m, enum air_mapping_kind kind,
 			status = refused("seals on a memfd", m->size);
 			goto fail;
 		}
+		m->addr = mmap(NULL, m->size, PROT_READ | PROT_WRITE,
+			       MAP_SHARED, m->fd, 0);
 	}
-	m->addr = mmap(NULL, m->size, PROT_READ | PROT_WRITE, flags, m->fd, 0);
 	if (m->addr == MAP_FAILED) {
 		status = refused("mmap", m->size);
 		m->addr = NULL;

@@ -16,7 +16,7 @@ struct air_mapping {
 };
 
 enum air_mapping_kind {
-	/* MAP_SHARED | MAP_ANONYMOUS: for a worker in this process. */
+	/* For a worker in this process; of huge pages where it is large. */
 	AIR_MAPPING_ANONYMOUS,
 	/*
 	 * A memfd under seals that keep its size, so that neither side can
