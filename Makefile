@@ -57,7 +57,8 @@ airunner
   make check-deep   the long ones: fuzzing, kill loops
   make cuda         the plug-in with the CUDA executors (needs nvcc)
   make bench        measurements: the ring against what else could be used
-  make bench-gpu    the same on a machine with an NVIDIA GPU
+  make bench-numpy  the CPU executor's operators against NumPy's
+  make bench-gpu    make bench on a machine with an NVIDIA GPU
   make lint         format, sparse, checkpatch, coccinelle, padding, licences
 
   make module       build/kmod/KERNEL/airunner.ko, KERNEL=6.1|6.12|debug

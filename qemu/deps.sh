@@ -32,7 +32,7 @@ packages() {
 	lint)	echo git shellcheck sparse coccinelle pahole perl gawk ;;
 	deb)	echo dpkg ;;
 	bench)	echo libjansson-dev libdpdk-dev liburing-dev \
-		     python3-matplotlib ;;
+		     python3-matplotlib python3-numpy ;;
 	devbox)	echo debootstrap e2fsprogs ;;
 	*)	die "no group '$1' (see the top of this file)" ;;
 	esac

@@ -37,15 +37,26 @@ $(foreach s,$(filter-out %/peer_rte_ring.c %/peer_ring.c,$(BENCH_CPU_SRC)),\
 $(B)/bench-cpu: $(BENCH_CPU_SRC:%.c=$(B)/%.o) $(B)/libairunner.a
 	$(CC) $(LDFLAGS) $^ $(BENCH_LIBS) $(AIR_LIBS) $(LDLIBS) -o $@
 
-.PHONY: bench bench-gpu bench-programs bench-cpu-program bench-gpu-program
+BENCH_NUMPY_SRC := $(BENCH_COMMON) $(BENCH)/numpy_peer.c
+$(B)/bench-numpy: $(BENCH_NUMPY_SRC:%.c=$(B)/%.o) $(B)/libairunner.a
+	$(CC) $(LDFLAGS) $^ $(BENCH_LIBS) $(AIR_LIBS) $(LDLIBS) -o $@
+
+.PHONY: bench bench-gpu bench-numpy
+.PHONY: bench-programs bench-cpu-program bench-gpu-program bench-numpy-program
 bench-cpu-program: $(B)/bench-cpu
-bench-programs: bench-cpu-program
+bench-numpy-program: $(B)/bench-numpy
+bench-programs: bench-cpu-program bench-numpy-program
 
 # Which peers there are is found out anew once what is missing is installed.
 bench:
 	@qemu/deps.sh build bench
 	@$(MAKE) --no-print-directory -s bench-cpu-program
 	tests/bench/run.sh cpu
+
+bench-numpy:
+	@qemu/deps.sh build bench
+	@$(MAKE) --no-print-directory -s bench-numpy-program
+	tests/bench/run.sh numpy
 
 # The GPU side runs where there may be nothing but CUDA: libraries that are not
 # the system's own are linked in, where they exist as archives.
