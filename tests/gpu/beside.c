@@ -627,7 +627,7 @@ static void measure(const char *plugin)
 		if (part && make(&green[n_green], part, left, 0, name))
 			n_green++;
 	}
-	for (unsigned int i = 1; now->all && i < CHOICES; i++) {
+	for (unsigned int i = 1; now->n == 4 && i < CHOICES; i++) {
 		char how[48];
 
 		if (!make(&other[n_other], s, 0, i, ""))
@@ -645,8 +645,7 @@ static void measure(const char *plugin)
 		states(&all, &green[i]);
 	launches(&all, SERVER_IDLE);
 	launches(&all, SERVER_BUSY);
-	if (now->all)
-		choices(&all, other, n_other);
+	choices(&all, other, n_other);
 	if (now->all || !now->n)
 		products();
 	server_mode(SERVER_QUIT);
