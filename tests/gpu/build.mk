@@ -19,7 +19,7 @@ $(GPU_TESTS): $(B)/tests/gpu/%: $(B)/tests/gpu/%.o $(B)/tests/gpu/drive.o \
 	$(CC) $(LDFLAGS) $^ $(LDLIBS) -o $@
 
 $(B)/tests/gpu/measure: $(B)/tests/gpu/peer_lt.o
-$(B)/tests/gpu/beside: $(B)/tests/gpu/peer_lt.o $(B)/tests/gpu/server.o
+$(B)/tests/gpu/beside: $(addprefix $(B)/tests/gpu/,product.o peer_lt.o server.o)
 
 $(B)/tests/gpu/handover: $(B)/tests/gpu/handover.o $(B)/libairunner.a
 	$(CC) $(LDFLAGS) $^ $(AIR_LIBS) $(LDLIBS) -o $@
