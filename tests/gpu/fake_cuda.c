@@ -250,6 +250,56 @@ EXPORT CUresult cuDeviceTotalMem(size_t *bytes, CUdevice dev)
 	return CUDA_SUCCESS;
 }
 
+/* Green contexts: of 132 multiprocessors, up to 64 can be split off. */
+EXPORT CUresult cuDeviceGetDevResource(CUdevice dev, CUdevResource *r,
+				       CUdevResourceType type)
+{
+	r->sm.smCount = 132;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDevSmResourceSplitByCount(CUdevResource *group,
+					    unsigned int *n,
+					    const CUdevResource *from,
+					    CUdevResource *rest,
+					    unsigned int flags,
+					    unsigned int want)
+{
+	unsigned int unit = flags ? 2 : 8;
+
+	if (want > 64)
+		return CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION;
+	group->sm.smCount = (want + unit - 1) / unit * unit;
+	rest->sm.smCount = from->sm.smCount - group->sm.smCount;
+	*n = 1;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDevResourceGenerateDesc(CUdevResourceDesc *desc,
+					  CUdevResource *r, unsigned int n)
+{
+	*desc = (CUdevResourceDesc)r;
+	return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuGreenCtxCreate(CUgreenCtx *ctx, CUdevResourceDesc desc,
+				 CUdevice dev, unsigned int flags)
+{
+	*ctx = (CUgreenCtx)0x20;
+	return healthy();
+}
+
+EXPORT CUresult cuGreenCtxDestroy(CUgreenCtx ctx)
+{
+	return healthy();
+}
+
+EXPORT CUresult cuGreenCtxStreamCreate(CUstream *s, CUgreenCtx ctx,
+				       unsigned int flags, int priority)
+{
+	return cuStreamCreateWithPriority(s, flags, priority);
+}
+
 EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice dev)
 {
 	if (fake.spent && fake.fault)
