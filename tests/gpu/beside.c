@@ -12,16 +12,14 @@
  * hangs costs only itself. States alternate with the parked one, so that clocks
  * and temperature are the same for both.
  *
- * What is to be expected. Hopper's large products are made by blocks of 384
- * threads with 168 registers each and 200 KiB of shared memory or more: an SM
- * has room for one, and 1024 registers left. A resident block takes 40960
- * registers (320 threads of 128) and 35 KiB of shared memory. However small it
- * were made, it would not fit beside: a resident block takes its SM from the
- * product, and, as blocks of a product come in clusters of two neighbours,
- * often the next one, too. The product has 2048 tiles of 128 x 256: that is 16
- * rounds of 132 SMs, and of 131 to 128 as well, and 17 of 127 to 121. So a few
- * resident blocks need cost nothing if they keep to 4 SMs, and the product to
- * the rest.
+ * What is to be expected. On Hopper such a product is one block an SM, in
+ * clusters of two neighbours: 384 threads of 168 registers, 208 KiB of shared
+ * memory, so that 1024 registers are left. A resident block takes 40960 (320
+ * threads of 128) and 35 KiB of shared memory, and however small it were made,
+ * it would not fit beside: it takes its SM from the product, and often the
+ * neighbour as well. A product that counts on all SMs then finds that some of
+ * its blocks begin when others have ended. One that counts on fewer loses only
+ * their share of the work, or nothing where power is what limits the clock.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -44,6 +42,7 @@
 #define ROWS	   512
 #define LIMIT_NS   3000000000ull
 #define CHILD_S	   20
+#define PAUSE_US   6000
 #define CHOICES	   6
 
 /* By what is measured: blocks of the kernel, its own SMs, and how much. */
@@ -61,6 +60,7 @@ static const struct setting {
 	{ "16", "16", NULL, 16, false },
 	{ "32", "32", NULL, 32, false },
 	{ "64", "64", NULL, 64, false },
+	{ "partition-2", NULL, "2", 2, true },
 	{ "partition-4", NULL, "4", 4, true },
 	{ "partition-8", NULL, "8", 8, true },
 	{ "partition-16", NULL, "16", 16, true },
@@ -318,10 +318,14 @@ static void alone(const struct product *g)
 	struct row *r;
 
 	snprintf(shared->doing, sizeof(shared->doing), "%s: alone", now->name);
-	for (int i = 0; i < ROUNDS; i++)
-		product_sample(g, &us[i * PRODUCT_BATCH], park);
-	for (int i = 0; i < ROUNDS; i++)
-		product_sample(g, &us[i * PRODUCT_BATCH], park);
+	/*
+	 * With pauses as long as it takes to have the executor park: without
+	 * any, power limits the clock. The first round is a warm-up.
+	 */
+	for (int i = -ROUNDS; i < ROUNDS; i++) {
+		usleep(PAUSE_US);
+		product_sample(g, &us[(i < 0 ? 0 : i) * PRODUCT_BATCH], park);
+	}
 	r = new_row(g->name, "not opened");
 	r->n = ROUNDS * PRODUCT_BATCH;
 	r->us = r->base = product_quantile(us, ROUNDS * PRODUCT_BATCH, 0.5);
@@ -330,7 +334,7 @@ static void alone(const struct product *g)
 
 static void measure(const char *plugin)
 {
-	struct product all, target, green[3], other[CHOICES];
+	struct product all, target, green[4], other[CHOICES];
 	unsigned int n_green = 0, n_other = 0;
 	CUstream s;
 	char name[48];
@@ -345,7 +349,7 @@ static void measure(const char *plugin)
 		product_make(&target, s,
 			     product_sms - (int)now->n - (int)now->n % 2, 0,
 			     name);
-	for (unsigned int leave = 4; now->all && leave <= 16; leave *= 2) {
+	for (unsigned int leave = 2; now->all && leave <= 16; leave *= 2) {
 		int left = 0;
 		CUstream part =
 			leave < now->n ? NULL : product_partition(leave, &left);
