@@ -22,7 +22,7 @@ import time
 import timeit
 
 ROUND_S = 0.01
-ROUNDS = 9
+ROUNDS = 15
 OPERATORS = ("add", "relu", "reduce_sum", "reduce_rows", "softmax")
 STATEMENT = {
     "add": "np.add(a, b, y)",
