@@ -28,11 +28,16 @@ $(B)/tests/gpu/handover: $(B)/tests/gpu/handover.o $(B)/libairunner.a
 USER_IMAGES := $(addprefix $(B)/tests/gpu/user.,cubin ptx fatbin)
 
 .PHONY: gpu-launch
-gpu-launch: $(B)/tests/gpu/launch $(USER_IMAGES) $(B)/airunnerd \
+gpu-launch: $(B)/tests/gpu/launch $(B)/tests/gpu/policy $(USER_IMAGES) $(B)/airunnerd \
 		$(B)/docs/examples/launch $(B)/docs/examples/saxpy.cubin
 
 $(B)/tests/gpu/launch: $(B)/tests/gpu/launch.o $(B)/libairunner.a
 	$(CC) $(LDFLAGS) $^ -lcmocka $(AIR_LIBS) $(LDLIBS) -o $@
+
+# The library, and CUDA's own calls beside it.
+$(B)/tests/gpu/policy: $(addprefix $(B)/tests/gpu/,policy.o product.o \
+		peer_lt.o) $(B)/libairunner.a
+	$(CC) $(LDFLAGS) $^ $(AIR_LIBS) $(LDLIBS) -o $@
 
 # A cubin is for one GPU; PTX of the oldest is for all of them.
 $(B)/tests/gpu/user.cubin: tests/gpu/user.cu $(CUDA_DIR)/archs

@@ -37,6 +37,7 @@
 	X(ModuleLoadData)                                                      \
 	X(ModuleGetFunction)                                                   \
 	X(FuncLoad)                                                            \
+	X(LaunchHostFunc)                                                      \
 	X(LaunchKernel)                                                        \
 	X(DeviceGetDevResource)                                                \
 	X(DevSmResourceSplitByCount)                                           \

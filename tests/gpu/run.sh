@@ -7,6 +7,7 @@
 #	tests/gpu/run.sh [STEP...]	build check launch triton conformance
 #					measure torch sanitize resident
 #					handover sanitize-resident stress beside
+#					policy
 #
 # SUBMISSIONS: of stress, default a billion. SLICES: processes that sanitize
 # runs side by side. SETTINGS: of beside (see beside.c), default all.
@@ -131,6 +132,10 @@ for s in $STEPS; do
 		# shellcheck disable=SC2086 # a list of settings
 		LINES_SHOWN=400 step beside 190 "$B/tests/gpu/beside" \
 			"$PLUGIN" "$OUT/beside.json" ${SETTINGS:-}
+		;;
+	policy)
+		AIRUNNER_PLUGIN_DIR=$B LINES_SHOWN=60 step policy 60 \
+			"$B/tests/gpu/policy" "$OUT/policy.json"
 		;;
 	*)
 		echo "no step $s"
