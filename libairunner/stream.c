@@ -26,6 +26,7 @@ static bool is_in_doubt(struct air_channel *ch, uint64_t index)
 			return true;
 		switch (airunner_sqe_opcode(word)) {
 		case AIRUNNER_OP_DESC_CREATE:
+		case AIRUNNER_OP_DESC_DESTROY:
 		case AIRUNNER_OP_BUFFER_ALLOC:
 		case AIRUNNER_OP_MODULE_LOAD:
 		case AIRUNNER_OP_MODULE_UNLOAD:

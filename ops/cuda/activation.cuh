@@ -109,21 +109,27 @@ template <class T> __device__ __forceinline__ float air_gelu_tanh_as(float x)
 	return air_times_sigmoid(x, u);
 }
 
-/* Of a product's epilogue, in f32. */
-__device__ __forceinline__ float air_activate(uint32_t activation, float x)
+/* Of a product's epilogue, for results of type T. */
+template <class T>
+__device__ __forceinline__ float air_activate_as(uint32_t activation, float x)
 {
 	switch (activation) {
 	case AIR_ACT_RELU:
 		return air_max()(x, 0.0f);
 	case AIR_ACT_SILU:
-		return air_silu_as<float>(x);
+		return air_silu_as<T>(x);
 	case AIR_ACT_GELU:
-		return air_gelu_as<float>(x);
+		return air_gelu_as<T>(x);
 	case AIR_ACT_GELU_TANH:
-		return air_gelu_tanh_as<float>(x);
+		return air_gelu_tanh_as<T>(x);
 	default:
 		return x;
 	}
+}
+
+__device__ __forceinline__ float air_activate(uint32_t activation, float x)
+{
+	return air_activate_as<float>(activation, x);
 }
 
 #endif /* AIR_CUDA_ACTIVATION_CUH */

@@ -42,6 +42,8 @@ struct air_cuda_device {
  * @block: threads
  * @shared: dynamic shared memory, bytes
  * @cluster: blocks a cluster; 0 for none (compute capability 9.0 and later)
+ * @stays: clusters go on to the next share of the work: no more are launched
+ *	than find room at the same time
  */
 struct air_cuda_step {
 	const char *kernel;
@@ -49,6 +51,7 @@ struct air_cuda_step {
 	uint32_t block;
 	uint32_t shared;
 	uint32_t cluster;
+	bool stays;
 };
 
 /**

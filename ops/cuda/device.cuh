@@ -179,9 +179,9 @@ __device__ __forceinline__ void air_copy_ahead_wait(void)
 }
 
 /*
- * The numbers of a vector. bfloat16 ones are halves of 32-bit registers and
- * must stay there until they are wanted: taken one by one, the compiler gives
- * each a register of its own as soon as it is loaded.
+ * The numbers of a vector. 16-bit ones are halves of 32-bit registers and must
+ * stay there until they are wanted: taken one by one, the compiler gives each a
+ * register of its own as soon as it is loaded.
  */
 template <class T, int V>
 __device__ __forceinline__ void air_numbers(const air_vec<T, V> &v, float x[V])
@@ -202,6 +202,22 @@ __device__ __forceinline__ void air_numbers(const air_vec<__nv_bfloat16, 8> &v,
 	for (int i = 0; i < 4; i++) {
 		x[2 * i] = __uint_as_float(w[i] << 16);
 		x[2 * i + 1] = __uint_as_float(w[i] & 0xffff0000u);
+	}
+}
+
+template <>
+__device__ __forceinline__ void air_numbers(const air_vec<__half, 8> &v,
+					    float x[8])
+{
+	__half2 w[4];
+
+	memcpy(w, &v, sizeof(w));
+#pragma unroll
+	for (int i = 0; i < 4; i++) {
+		float2 pair = __half22float2(w[i]);
+
+		x[2 * i] = pair.x;
+		x[2 * i + 1] = pair.y;
 	}
 }
 
@@ -260,13 +276,6 @@ struct air_sum {
 	__device__ __forceinline__ float operator()(float a, float b) const
 	{
 		return a + b;
-	}
-};
-
-struct air_sum2 {
-	__device__ __forceinline__ float2 operator()(float2 a, float2 b) const
-	{
-		return { a.x + b.x, a.y + b.y };
 	}
 };
 
@@ -350,6 +359,23 @@ __device__ __forceinline__ T air_reduce_lanes(T x, OP op, uint32_t width = 32)
 		x = op(x, air_shuffle(x, o));
 	return x;
 }
+
+/* Two sums at once, for the time of one. */
+struct air_sum2 {
+	__device__ __forceinline__ float2 nothing(void) const
+	{
+		return { 0.0f, 0.0f };
+	}
+	__device__ __forceinline__ float2 operator()(float2 a, float2 b) const
+	{
+		return { a.x + b.x, a.y + b.y };
+	}
+	__device__ __forceinline__ float2 over(float2 x,
+					       uint32_t width = 32) const
+	{
+		return air_reduce_lanes(x, *this, width);
+	}
+};
 
 /* Over all threads of the part, result in all. Uses part.shared. */
 template <class OP, class T>

@@ -400,6 +400,65 @@ air_reduce_rows_long(const air_reduce_params &p, const air_operands &ops,
 	}
 }
 
+/*
+ * Longer rows side by side, some teams a block: N vectors of a thread in
+ * flight, and little else to do than to add.
+ */
+template <class R, int V, int N>
+__device__ __forceinline__ void
+air_reduce_rows_line(const air_reduce_params &p, const air_operands &ops,
+		     const air_part &part)
+{
+	using in = typename R::in;
+	using acc = typename R::acc;
+	acc *shared = (acc *)part.shared;
+	uint32_t lanes = p.lanes, lane = part.thread & (lanes - 1);
+	uint32_t teams = part.threads / lanes, warp = part.thread / 32;
+	uint32_t warps = lanes / 32, vectors = (uint32_t)p.inner / V;
+
+	for (uint64_t base = (uint64_t)part.block * teams; base < p.outer;
+	     base += (uint64_t)part.blocks * teams) {
+		uint64_t row = base + part.thread / lanes;
+		const in *x = (const in *)ops.addr[1] +
+			      (int64_t)row * p.kept.x[0];
+		uint32_t n = row < p.outer ? vectors : 0, i = lane;
+		typename R::many m = R::none();
+		acc s;
+
+		for (; i + (N - 1) * lanes < n; i += lanes * N) {
+			air_vec<in, V> v[N];
+
+#pragma unroll
+			for (int k = 0; k < N; k++)
+				v[k] = air_load_vec<in, V>(
+					x + (uint64_t)(i + k * lanes) * V);
+			R::add(m, air_reduce_vectors<R, V, N>(v));
+		}
+		for (; i < n; i += lanes)
+			R::add(m, air_reduce_vector<R, V>(
+					  air_load_vec<in, V>(
+						  x + (uint64_t)i * V)));
+		/* what is less than a vector */
+		if (n && vectors * V + lane < p.inner)
+			R::add(m, R::load(x[vectors * V + lane]));
+		s = air_reduce_lanes(R::total(m), air_combine<R>());
+		if (warps > 1) {
+			uint32_t at = part.thread & 31;
+
+			air_sync(part);
+			if (at == 0)
+				shared[warp] = s;
+			air_sync(part);
+			s = at < warps ? shared[warp / warps * warps + at] :
+					 R::identity();
+			s = air_reduce_lanes(s, air_combine<R>());
+		}
+		if (lane == 0 && row < p.outer)
+			((typename R::out *)ops.addr[0])
+				[(int64_t)row * p.y[0]] = R::store(s);
+	}
+}
+
 /* Rows of elements that lie anyhow. */
 template <class R>
 __device__ __forceinline__ void
@@ -620,9 +679,26 @@ __device__ __forceinline__ void air_reduce_finish(const air_reduce_params &p,
 			air_reduce_rows_short<R, 4>(p, ops, part);           \
 	}
 
+/* Vectors in flight: what a block more a multiprocessor is worth differs. */
+#define AIR_REDUCE_LINE_KERNEL(name, R)                                      \
+	extern "C" __global__ void __launch_bounds__(256, 4)                 \
+		name##_LINE(const __grid_constant__ air_reduce_params p,     \
+			    const __grid_constant__ air_operands ops)        \
+	{                                                                    \
+		constexpr int size = sizeof(R::in), N = size == 2 ? 8 : 4;   \
+		__shared__ uint64_t shared[AIR_SHARED_MIN / 8];              \
+		air_part part = air_part_launched(shared);                   \
+\
+		if (ops.addr[1] % 16)                                        \
+			air_reduce_rows_line<R, 1, N>(p, ops, part);         \
+		else                                                         \
+			air_reduce_rows_line<R, 16 / size, N>(p, ops, part); \
+	}
+
 /* R must be a name without commas. */
 #define AIR_REDUCE_KERNELS(name, R)                                          \
 	AIR_REDUCE_SHORT_KERNEL(name, R)                                     \
+	AIR_REDUCE_LINE_KERNEL(name, R)                                      \
 	AIR_REDUCE_KERNEL(name, ROWS, AIR_REDUCE_ROWS, R, 3)                 \
 	AIR_REDUCE_KERNEL(name, COLUMNS, AIR_REDUCE_COLUMNS, R, 3)           \
 	extern "C" __global__ void __launch_bounds__(256)                    \

@@ -25,7 +25,7 @@ struct air_reduce_walk {
  * @outer: results
  * @inner: elements that go into each
  * @lanes: threads that share one result (rows); a power of two up to 32, or
- *	all of a block
+ *	all of a block; of lines (air_reduce_rows_line()) any part of a block
  * @hold: vectors of a row that each of these has: 1, 2 or 4, where rows are
  *	numbered by one dimension; 0: any number
  * @vector: rows are dense and begin at multiples of 16 bytes; columns: x is

@@ -115,9 +115,29 @@ static void split(struct air_reduce_params *p, uint64_t jobs, uint32_t width,
 	*scratch = (uint32_t)(p->split * p->outer * ACC_BYTES);
 }
 
+/*
+ * Rows of vectors side by side, enough of them: threads for each so that all
+ * have some vectors in flight. Returns whether so.
+ */
+static bool plan_line(struct air_reduce_params *p, uint64_t accesses,
+		      uint32_t width, const struct air_cuda_device *dev)
+{
+	uint32_t flight = width == 8 ? 8 : 4, lanes = ROW_BLOCK;
+
+	while (lanes > 32 && lanes * flight > accesses)
+		lanes /= 2;
+	if (dev->block || !p->vector || p->kept.n != 1 ||
+	    p->inner > 0x7fffffffu || p->outer * lanes < 1024ull * dev->sms)
+		return false;
+	p->lanes = lanes;
+	p->split = 1;
+	p->chunk = p->inner;
+	return true;
+}
+
 static void plan_rows(struct air_reduce_params *p, uint32_t width,
 		      const struct air_cuda_device *dev, uint32_t *block,
-		      uint64_t *blocks, uint32_t *scratch)
+		      uint64_t *blocks, uint32_t *scratch, bool *line)
 {
 	uint64_t fill = (uint64_t)dev->sms * 1024, accesses, jobs;
 	uint32_t hold = 8, most = dev->block ? dev->block : ROW_BLOCK, teams;
@@ -126,8 +146,15 @@ static void plan_rows(struct air_reduce_params *p, uint32_t width,
 		    p->inner >= width && multiples(&p->kept, 0, width);
 	accesses = p->vector ? p->inner / width : p->inner;
 	/* a warp has whole lines of memory, if not of one row then of some */
-	if (accesses <= 128)
+	if (accesses <= 128) {
 		hold = accesses <= 8 ? 1 : accesses <= 32 ? 2 : 4;
+	} else if (plan_line(p, accesses, width, dev)) {
+		*line = true;
+		*block = ROW_BLOCK;
+		teams = ROW_BLOCK / p->lanes;
+		*blocks = (p->outer + teams - 1) / teams;
+		return;
+	}
 	while (hold > 1 && p->outer * (accesses / hold) < fill)
 		hold /= 2;
 	p->lanes = pow2_at_least((accesses + hold - 1) / hold);
@@ -180,7 +207,7 @@ air_status air_reduce_plan(const struct airunner_desc *d,
 	int64_t y_stride[AIRUNNER_MAX_DIMS];
 	const int64_t *stride[] = { (const int64_t *)x->stride, y_stride };
 	struct air_dims dims;
-	bool columns;
+	bool columns, line = false;
 
 	_Static_assert(sizeof(*p) <= AIR_PARAMS_MAX, "parameters fit");
 	plan->params_size = sizeof(*p);
@@ -203,7 +230,7 @@ air_status air_reduce_plan(const struct airunner_desc *d,
 	if (columns)
 		plan_columns(p, width, dev, &block, &blocks, &scratch);
 	else
-		plan_rows(p, width, dev, &block, &blocks, &scratch);
+		plan_rows(p, width, dev, &block, &blocks, &scratch, &line);
 
 	plan->scratch = scratch;
 	plan->bytes = p->outer * p->inner * size;
@@ -211,7 +238,8 @@ air_status air_reduce_plan(const struct airunner_desc *d,
 	if (variant)
 		plan->variant = variant + columns;
 	snprintf(plan->name[0], sizeof(plan->name[0]), "%s_%s", kernel,
-		 columns ? "COLUMNS" : p->hold ? "SHORT" : "ROWS");
+		 columns ? "COLUMNS" : line ? "LINE" : p->hold ? "SHORT" :
+								   "ROWS");
 	plan->step[plan->n_steps++] = (struct air_cuda_step){
 		.kernel = plan->name[0],
 		.grid = { blocks < MAX_GRID ? (uint32_t)blocks : MAX_GRID, 1,

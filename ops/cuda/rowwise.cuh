@@ -3,14 +3,17 @@
  * Bodies of row operators. A row is read once and kept in registers while its
  * statistics are taken, the end of a long one in shared memory; only rows too
  * long for that are read again. Launched teams do one row and end: memory is
- * busy because other teams are at another stage.
+ * busy because other teams are at another stage. Where a row takes so many
+ * threads that there are few others, they stay and ask for the next row first.
  *
  * An operator is a struct with
  *
  *	struct stats { ... };			what it knows of a row
- *	static stats measure(ROW &row);		from row.sum(f), row.max()
+ *	static stats measure(ROW &row);		from row.sum(f), row.max() and
+ *						the like, which are of a warp,
+ *						and row.team.join() of all
  *	static float finish(float x, const stats &s, float w, float b);
- *	static constexpr bool weighted;		has weight and bias
+ *	static constexpr bool weighted, biased;	has weight, has bias
  */
 #ifndef AIR_CUDA_ROWWISE_CUH
 #define AIR_CUDA_ROWWISE_CUH
@@ -28,24 +31,24 @@ __device__ __forceinline__ void air_cluster_sync(void)
 #endif
 }
 
-__device__ __forceinline__ float air_cluster_read(const float *mine,
-						  uint32_t rank)
+__device__ __forceinline__ float2 air_cluster_read(const float2 *mine,
+						   uint32_t rank)
 {
-	float x = *mine;
+	float2 x = *mine;
 #if __CUDA_ARCH__ >= 900
 	uint32_t at = (uint32_t)__cvta_generic_to_shared(mine);
 
 	asm volatile("{\n\t.reg .u32 peer;\n\t"
-		     "mapa.shared::cluster.u32 peer, %1, %2;\n\t"
-		     "ld.shared::cluster.f32 %0, [peer];\n\t}"
-		     : "=f"(x) : "r"(at), "r"(rank) : "memory");
+		     "mapa.shared::cluster.u32 peer, %2, %3;\n\t"
+		     "ld.shared::cluster.v2.f32 {%0, %1}, [peer];\n\t}"
+		     : "=f"(x.x), "=f"(x.y)
+		     : "r"(at), "r"(rank)
+		     : "memory");
 #endif
 	return x;
 }
 
-/*
- * The threads that share a row. Reductions give every one of them the result.
- */
+/* The threads that share a row. */
 struct air_row_team {
 	const air_part &part;
 	uint32_t lanes, cluster;
@@ -75,60 +78,49 @@ struct air_row_team {
 		return lanes * cluster;
 	}
 
-	template <class OP> __device__ __forceinline__ float reduce(float x,
-								    OP op)
+	/* Of @accesses, where this thread's end. */
+	__device__ __forceinline__ uint32_t end(uint32_t accesses) const
 	{
+		return accesses;
+	}
+
+	/* How many are in a warp; over those of this one. */
+	__device__ __forceinline__ uint32_t in_warp(void) const
+	{
+		return lanes < 32 ? lanes : 32;
+	}
+
+	template <class OP>
+	__device__ __forceinline__ float in_warp(float x, OP op) const
+	{
+		return air_reduce_lanes(x, op, in_warp());
+	}
+
+	/*
+	 * Over all of them, from what each warp has. Slots in turns: a warp is
+	 * past the barrier of the next call before any writes the slots of this
+	 * one again.
+	 */
+	template <class OP>
+	__device__ __forceinline__ float2 join(float2 z, OP op)
+	{
+		uint32_t at = part.thread % 32;
+		float2 *slot;
+
 		if (lanes <= 32)
-			return air_reduce_lanes(x, op, lanes);
-		x = air_reduce_block(part, x, op, OP::identity);
+			return z;
+		slot = (float2 *)part.shared + (turn++ & 1) * 64;
+		if (at == 0)
+			slot[part.thread / 32] = z;
+		air_sync(part);
+		z = op.over(at < lanes / 32 ? slot[at] : op.nothing());
 		if (cluster == 1)
-			return x;
-		/*
-		 * Two slots in turns: a block is past the barrier of the next
-		 * reduction before anybody writes the slot of this one again.
-		 */
-		float *slot = (float *)part.shared + 64 + 2 * (turn++ & 1);
-
+			return z;
 		if (part.thread == 0)
-			*slot = x;
+			slot[32] = z;
 		air_cluster_sync();
-		x = OP::identity;
-		for (uint32_t r = 0; r < cluster; r++)
-			x = op(x, air_cluster_read(slot, r));
-		return x;
-	}
-
-	__device__ __forceinline__ float2 sums_of_cluster(float2 z)
-	{
-		float *slot = (float *)part.shared + 64 + 2 * (turn++ & 1);
-
-		if (part.thread == 0) {
-			slot[0] = z.x;
-			slot[1] = z.y;
-		}
-		air_cluster_sync();
-		z = float2();
-		for (uint32_t r = 0; r < cluster; r++) {
-			z.x += air_cluster_read(slot, r);
-			z.y += air_cluster_read(slot + 1, r);
-		}
-		return z;
-	}
-
-	/* Sums of two numbers, for the time of one. */
-	__device__ __forceinline__ float sums(float x, float y, float *other)
-	{
-		float2 z = { x, y };
-
-		if (lanes <= 32) {
-			z = air_reduce_lanes(z, air_sum2(), lanes);
-		} else {
-			z = air_reduce_block(part, z, air_sum2(), float2());
-			if (cluster > 1)
-				z = sums_of_cluster(z);
-		}
-		*other = z.y;
-		return z.x;
+		return op.over(at < cluster ? air_cluster_read(slot + 32, at) :
+					      op.nothing());
 	}
 };
 
@@ -165,96 +157,162 @@ __device__ __forceinline__ int64_t air_row_offset(const air_row_params &p,
 
 /* ----------------------------------------------------------------- a row */
 
-/* Make the compiler forget what it knows of @v's value. */
-template <class T, int V>
-__device__ __forceinline__ void air_opaque(air_vec<T, V> &v)
-{
-	if constexpr (sizeof(T) * V == 16) {
-		uint4 x;
+/*
+ * What travels as one access. 16-bit numbers stay in pairs in their registers
+ * until they are wanted: taken one by one, the compiler gives each a register
+ * of its own as soon as it is loaded.
+ */
+template <class T, int V> struct air_row_vec {
+	uint4 q;
 
-		memcpy(&x, &v, 16);
-		asm volatile("" : "+r"(x.x), "+r"(x.y), "+r"(x.z), "+r"(x.w));
-		memcpy(&v, &x, 16);
+	__device__ __forceinline__ void load(const T *p)
+	{
+		asm volatile("ld.global.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
+			     : "=r"(q.x), "=r"(q.y), "=r"(q.z), "=r"(q.w)
+			     : "l"(p));
 	}
-}
+
+	__device__ __forceinline__ void store(T *p) const
+	{
+		__stcs((uint4 *)p, q);
+	}
+
+	/*
+	 * Make the compiler forget what it knows of the value: it would like to
+	 * convert 16-bit elements once and keep the results, which takes twice
+	 * the registers and half the occupancy.
+	 */
+	__device__ __forceinline__ void opaque(void)
+	{
+		asm volatile("" : "+r"(q.x), "+r"(q.y), "+r"(q.z), "+r"(q.w));
+	}
+
+	__device__ __forceinline__ void numbers(float x[V]) const
+	{
+		air_vec<T, V> v;
+
+		memcpy(&v, &q, 16);
+		air_numbers(v, x);
+	}
+
+	__device__ __forceinline__ float max(void) const
+	{
+		air_vec<T, V> v;
+
+		memcpy(&v, &q, 16);
+		return air_vec_max(v);
+	}
+
+	__device__ __forceinline__ void set(const float x[V])
+	{
+		air_vec<T, V> v = air_vec_from<T, V>(x);
+
+		memcpy(&q, &v, 16);
+	}
+};
+
+template <class T> struct air_row_vec<T, 1> {
+	T v;
+
+	__device__ __forceinline__ void load(const T *p) { v = *p; }
+	__device__ __forceinline__ void store(T *p) const { *p = v; }
+	__device__ __forceinline__ void opaque(void) {}
+	__device__ __forceinline__ void numbers(float x[1]) const
+	{
+		x[0] = air_float(v);
+	}
+	__device__ __forceinline__ float max(void) const
+	{
+		return air_float(v);
+	}
+	__device__ __forceinline__ void set(const float x[1])
+	{
+		v = air_from_float<T>(x[0]);
+	}
+};
+
+/* V weights of type W, in accesses of 16 bytes. */
+template <class W, int V> struct air_row_weights {
+	static constexpr int E = 16 / sizeof(W);
+	air_row_vec<W, E> v[V / E];
+
+	/* Those that go with access @at of a row. */
+	__device__ __forceinline__ void load(const W *p, uint32_t at)
+	{
+#pragma unroll
+		for (int i = 0; i < V / E; i++)
+			v[i].q = *(const uint4 *)(p + (uint64_t)at * V + i * E);
+	}
+
+	/* No @p: all are @otherwise. */
+	__device__ __forceinline__ void load(const W *p, uint32_t at,
+					     float otherwise)
+	{
+		float x[E];
+
+#pragma unroll
+		for (int i = 0; i < E; i++)
+			x[i] = otherwise;
+#pragma unroll
+		for (int i = 0; i < V / E; i++)
+			v[i].set(x);
+		if (p)
+			load(p, at);
+	}
+
+	__device__ __forceinline__ void numbers(float x[V])
+	{
+#pragma unroll
+		for (int i = 0; i < V / E; i++) {
+			v[i].opaque();
+			v[i].numbers(x + i * E);
+		}
+	}
+};
 
 /*
  * In registers: N accesses of V elements, the k-th at (first + k * width) V.
  * MORE: what a thread has beyond those is in dynamic shared memory. No thread
  * reads another's there, so that nobody synchronises for it.
  */
-template <class T, int V, int N, bool MORE = false> struct air_row_held {
-	using vec = air_vec<T, V>;
+template <class T, int V, int N, bool MORE = false, class TEAM = air_row_team>
+struct air_row_held {
+	using vec = air_row_vec<T, V>;
 	static constexpr bool stays = true;
-	air_row_team &team;
+	static constexpr int held = N;
+	TEAM &team;
 	uint32_t first;		/* this thread's first access */
 	uint32_t width;		/* from one of its accesses to the next */
 	uint32_t end;		/* where they end */
-	const T *x;
 	vec v[N];
 	vec *more;
 
 	__device__ __forceinline__ air_row_held(const air_row_params &p,
-						air_row_team &t, const T *row)
-		: team(t), x(row)
+						TEAM &t, const T *row)
+		: team(t)
 	{
 		first = t.first();
 		width = t.width();
-		end = (uint32_t)(p.length / V);
-#pragma unroll
-		for (int k = 0; k < N; k++)
-			if (first + k * width < end)
-				v[k] = air_load_vec<T, V>(
-					x + (uint64_t)(first + k * width) * V);
+		end = t.end((uint32_t)(p.length / V));
+		load(row);
 		if constexpr (MORE) {
 			extern __shared__ __align__(16) unsigned char rest[];
 
 			more = (vec *)rest + t.lane;
 			beyond([&](uint32_t at, vec *slot) {
-				air_copy_ahead(slot, x + (uint64_t)at * V);
+				air_copy_ahead(slot,
+					       row + (uint64_t)at * V);
 			});
 		}
 	}
 
-	/*
-	 * A row that was sent for by ahead(), whose places in @slots then are
-	 * those of @next, if there is one.
-	 */
-	__device__ __forceinline__ air_row_held(const air_row_params &p,
-						air_row_team &t, const T *row,
-						vec *slots, const T *next)
-		: team(t), x(row)
+	__device__ __forceinline__ void load(const T *row)
 	{
-		first = t.first();
-		width = t.width();
-		end = (uint32_t)(p.length / V);
-		air_copy_ahead_wait();
-#pragma unroll
-		for (int k = 0; k < N; k++) {
-			if (first + k * width >= end)
-				continue;
-			v[k] = slots[k * t.lanes];
-			/* read before it is written over */
-			air_opaque(v[k]);
-		}
-		if (next)
-			ahead(p, t, next, slots);
-	}
-
-	/* Send for a row: no thread reads another's places. */
-	static __device__ __forceinline__ void ahead(const air_row_params &p,
-						     const air_row_team &t,
-						     const T *row, vec *slots)
-	{
-		uint32_t at = t.first(), last = (uint32_t)(p.length / V);
-
 #pragma unroll
 		for (int k = 0; k < N; k++)
-			if (at + k * t.width() < last)
-				air_copy_ahead(
-					&slots[k * t.lanes],
-					row + (uint64_t)(at + k * t.width()) *
-						      V);
+			if (first + k * width < end)
+				v[k].load(row +
+					  (uint64_t)(first + k * width) * V);
 	}
 
 	/* f(access, place) for those in shared memory */
@@ -268,16 +326,12 @@ template <class T, int V, int N, bool MORE = false> struct air_row_held {
 		}
 	}
 
-	/*
-	 * f(vector) for each of this thread's, which f may change. The compiler
-	 * would like to convert 16-bit elements once and keep the results; that
-	 * takes twice the registers and half the occupancy.
-	 */
+	/* f(vector) for each of this thread's, which f may change. */
 	template <class F> __device__ __forceinline__ void each(F f)
 	{
 #pragma unroll
 		for (int k = 0; k < N; k++) {
-			air_opaque(v[k]);
+			v[k].opaque();
 			if (first + k * width < end)
 				f(v[k]);
 		}
@@ -291,35 +345,33 @@ template <class T, int V, int N, bool MORE = false> struct air_row_held {
 	{
 		float s = 0.0f;
 
-		each([&](const vec &x) {
+		each([&](const vec &v) {
+			float x[V];
+
+			v.numbers(x);
 #pragma unroll
 			for (int i = 0; i < V; i++)
-				s += f(air_float(x.v[i]));
+				s += f(x[i]);
 		});
-		return team.reduce(s, air_sum());
+		return team.in_warp(s, air_sum());
 	}
 
-	/* Some element of the row, the same one for all of the team. */
-	__device__ __forceinline__ float pivot(void)
+	/* Sums of the elements and of their squares. */
+	__device__ __forceinline__ float2 moments(void)
 	{
-		return air_float(*x);
-	}
+		float2 z = { 0.0f, 0.0f };
 
-	/* Sums of the differences to @pivot, and of their squares. */
-	__device__ __forceinline__ float moments(float pivot, float *squares)
-	{
-		float s = 0.0f, q = 0.0f;
+		each([&](const vec &v) {
+			float x[V];
 
-		each([&](const vec &x) {
+			v.numbers(x);
 #pragma unroll
 			for (int i = 0; i < V; i++) {
-				float d = air_float(x.v[i]) - pivot;
-
-				s += d;
-				q = fmaf(d, d, q);
+				z.x += x[i];
+				z.y = fmaf(x[i], x[i], z.y);
 			}
 		});
-		return team.sums(s, q, squares);
+		return air_sum2().over(z, team.in_warp());
 	}
 
 	/* The same as sum(), and f's results take the elements' places. */
@@ -327,27 +379,26 @@ template <class T, int V, int N, bool MORE = false> struct air_row_held {
 	{
 		float s = 0.0f;
 
-		each([&](vec &x) {
-			vec r;
+		each([&](vec &v) {
+			float x[V];
 
+			v.numbers(x);
 #pragma unroll
 			for (int i = 0; i < V; i++) {
-				r.v[i] = f(x.v[i]);
-				s += r.v[i];
+				x[i] = f(x[i]);
+				s += x[i];
 			}
-			x = r;
+			v.set(x);
 		});
-		return team.reduce(s, air_sum());
+		return team.in_warp(s, air_sum());
 	}
 
 	__device__ __forceinline__ float max(void)
 	{
 		float m = -INFINITY;
 
-		each([&](const vec &x) {
-			m = air_max()(m, air_vec_max(x));
-		});
-		return team.reduce(m, air_max());
+		each([&](const vec &v) { m = air_max()(m, v.max()); });
+		return team.in_warp(m, air_max());
 	}
 
 	/* f(index, vector in, vector out) */
@@ -361,16 +412,59 @@ template <class T, int V, int N, bool MORE = false> struct air_row_held {
 		for (int k = 0; k < N; k++) {
 			uint32_t at = first + k * width;
 
-			air_opaque(v[k]);
+			v[k].opaque();
 			if (at < end) {
 				f((uint64_t)at * V, v[k], r);
-				air_store_vec(y + (uint64_t)at * V, r);
+				r.store(y + (uint64_t)at * V);
 			}
 		}
 		if constexpr (MORE)
 			beyond([&](uint32_t at, vec *slot) {
 				f((uint64_t)at * V, *slot, r);
-				air_store_vec(y + (uint64_t)at * V, r);
+				r.store(y + (uint64_t)at * V);
+			});
+	}
+
+	/*
+	 * f(vector in, weight, bias, vector out), with V numbers of each, which
+	 * w(weight, access) and b(bias, access) fetch, of M vectors at once.
+	 */
+	template <class W, int M, class LOADW, class LOADB, class F>
+	__device__ __forceinline__ void write(T *y, LOADW w, LOADB b, F f)
+	{
+		air_row_weights<W, V> wv[M], bv[M];
+		vec r;
+
+		if (team.spare)
+			return;
+#pragma unroll
+		for (int j = 0; j < N; j += M) {
+#pragma unroll
+			for (int k = 0; k < M; k++) {
+				uint32_t at = first + (j + k) * width;
+
+				if (at >= end)
+					continue;
+				w(wv[k], at);
+				b(bv[k], at);
+			}
+#pragma unroll
+			for (int k = 0; k < M; k++) {
+				uint32_t at = first + (j + k) * width;
+
+				v[j + k].opaque();
+				if (at >= end)
+					continue;
+				f(v[j + k], wv[k], bv[k], r);
+				r.store(y + (uint64_t)at * V);
+			}
+		}
+		if constexpr (MORE)
+			beyond([&](uint32_t at, vec *slot) {
+				w(wv[0], at);
+				b(bv[0], at);
+				f(*slot, wv[0], bv[0], r);
+				r.store(y + (uint64_t)at * V);
 			});
 	}
 };
@@ -402,23 +496,18 @@ template <class T> struct air_row_loop {
 		float s = 0.0f;
 
 		each([&](float v) { s += f(v); });
-		return team.reduce(s, air_sum());
+		return team.in_warp(s, air_sum());
 	}
 
-	__device__ __forceinline__ float pivot(void)
+	__device__ __forceinline__ float2 moments(void)
 	{
-		return air_float(*x);
-	}
-
-	__device__ __forceinline__ float moments(float pivot, float *squares)
-	{
-		float s = 0.0f, q = 0.0f;
+		float2 z = { 0.0f, 0.0f };
 
 		each([&](float v) {
-			s += v - pivot;
-			q = fmaf(v - pivot, v - pivot, q);
+			z.x += v;
+			z.y = fmaf(v, v, z.y);
 		});
-		return team.sums(s, q, squares);
+		return air_sum2().over(z, team.in_warp());
 	}
 
 	__device__ __forceinline__ float max(void)
@@ -426,7 +515,7 @@ template <class T> struct air_row_loop {
 		float m = -INFINITY;
 
 		each([&](float v) { m = air_max()(m, v); });
-		return team.reduce(m, air_max());
+		return team.in_warp(m, air_max());
 	}
 
 	template <class F> __device__ __forceinline__ void write(T *y, F f)
@@ -434,107 +523,131 @@ template <class T> struct air_row_loop {
 		if (team.spare)
 			return;
 		for (uint64_t i = team.first(); i < length; i += team.width()) {
-			air_vec<T, 1> v = { { x[(int64_t)i * step] } }, r;
+			air_row_vec<T, 1> v = { x[(int64_t)i * step] }, r;
 
 			f(i, v, r);
-			y[(int64_t)i * y_step] = r.v[0];
+			y[(int64_t)i * y_step] = r.v;
 		}
 	}
 };
 
 /* --------------------------------------------------------- weight and bias */
 
-/* V numbers from p on, in accesses of up to 16 bytes. */
-template <class W, int V>
-__device__ __forceinline__ void air_row_numbers(const W *p, float w[V])
-{
-	constexpr int A = 16 / sizeof(W) < V ? 16 / sizeof(W) : V;
-
-#pragma unroll
-	for (int i = 0; i < V; i += A) {
-		air_vec<W, A> v = *(const air_vec<W, A> *)(p + i);
-
-#pragma unroll
-		for (int k = 0; k < A; k++)
-			w[i + k] = air_float(v.v[k]);
-	}
-}
-
-template <class W, int V>
-__device__ __forceinline__ void air_row_numbers_any(const W *p, int64_t step,
-						    float w[V])
-{
-#pragma unroll
-	for (int i = 0; i < V; i++)
-		w[i] = air_float(p[i * step]);
-}
-
-template <class T, int V>
-__device__ __forceinline__ void air_row_weights(uint64_t base, bool f32,
+/* One of them, of any type, anyhow. */
+template <class T>
+__device__ __forceinline__ float air_row_weight(uint64_t base, bool f32,
 						int64_t step, uint64_t at,
-						float otherwise, float w[V])
+						float otherwise)
 {
-	bool dense = step == 1 && base % 16 == 0;
-	const float *wide = (const float *)base + (int64_t)at * step;
-	const T *same = (const T *)base + (int64_t)at * step;
-
-	if (!base) {
-#pragma unroll
-		for (int i = 0; i < V; i++)
-			w[i] = otherwise;
-	} else if (f32) {
-		if (dense)
-			air_row_numbers<float, V>(wide, w);
-		else
-			air_row_numbers_any<float, V>(wide, step, w);
-	} else if (dense) {
-		air_row_numbers<T, V>(same, w);
-	} else {
-		air_row_numbers_any<T, V>(same, step, w);
-	}
+	if (!base)
+		return otherwise;
+	if (f32)
+		return ((const float *)base)[(int64_t)at * step];
+	return air_float(((const T *)base)[(int64_t)at * step]);
 }
 
-template <class OP, class T, int V>
-__device__ __forceinline__ void
-air_row_finish(const air_row_params &p, const air_operands &ops,
-	       const typename OP::stats &s, uint64_t at, const air_vec<T, V> &v,
-	       air_vec<T, V> &out)
+/* Whether all there are of them are vectors: f32, or of the rows' own type. */
+template <class T>
+__device__ __forceinline__ bool air_row_has_weights(const air_row_params &p,
+						    const air_operands &ops,
+						    bool f32)
 {
-	float w[V], b[V], r[V];
+	uint64_t w = ops.addr[2], b = ops.addr[3];
 
-	if constexpr (OP::weighted) {
-		air_row_weights<T, V>(ops.addr[2], p.w_f32, p.w_step, at, 1.0f,
-				      w);
-		air_row_weights<T, V>(ops.addr[3], p.b_f32, p.b_step, at, 0.0f,
-				      b);
-	}
-#pragma unroll
-	for (int i = 0; i < V; i++)
-		r[i] = OP::finish(air_float(v.v[i]), s,
-				  OP::weighted ? w[i] : 1.0f,
-				  OP::weighted ? b[i] : 0.0f);
-	out = air_vec_from<T, V>(r);
+	return (w | b) % 16 == 0 &&
+	       (!w || (p.w_step == 1 && (p.w_f32 || sizeof(T) == 4) == f32)) &&
+	       (!b || (p.b_step == 1 && (p.b_f32 || sizeof(T) == 4) == f32));
 }
 
 /* ----------------------------------------------------------------- bodies */
 
-template <class OP, class T, class ROW, int V>
+/* The results of @row, with vectors of weights of type W by @w and @b. */
+template <class OP, class T, class ROW, int V, class W, class LOADW,
+	  class LOADB>
+__device__ __forceinline__ void
+air_row_write(const air_row_params &p, const air_operands &ops, ROW &row,
+	      uint64_t r, const typename OP::stats &s, LOADW w, LOADB b)
+{
+	using vec = air_row_vec<T, V>;
+	T *y = (T *)ops.addr[0] + air_row_offset(p, r, p.y_stride);
+
+	if constexpr (V == 1) {
+		row.write(y, [&](uint64_t at, const vec &v, vec &out) {
+			float x, wx = 1.0f, bx = 0.0f;
+
+			v.numbers(&x);
+			if constexpr (OP::weighted)
+				wx = air_row_weight<T>(ops.addr[2], p.w_f32,
+						       p.w_step, at, 1.0f);
+			if constexpr (OP::biased)
+				bx = air_row_weight<T>(ops.addr[3], p.b_f32,
+						       p.b_step, at, 0.0f);
+			x = OP::finish(x, s, wx, bx);
+			out.set(&x);
+		});
+	} else if constexpr (OP::weighted) {
+		/* as many as there are registers for */
+		constexpr int M = sizeof(W) > sizeof(T) || ROW::held > 4 ? 1 :
+				  ROW::held > 2 && OP::biased		 ? 2 :
+								   ROW::held;
+
+		row.template write<W, M>(
+			y, w, b,
+			[&](const vec &v, air_row_weights<W, V> &wv,
+			    air_row_weights<W, V> &bv, vec &out) {
+				float x[V], wx[V], bx[V];
+
+				v.numbers(x);
+				wv.numbers(wx);
+				if constexpr (OP::biased)
+					bv.numbers(bx);
+#pragma unroll
+				for (int i = 0; i < V; i++)
+					x[i] = OP::finish(
+						x[i], s, wx[i],
+						OP::biased ? bx[i] : 0.0f);
+				out.set(x);
+			});
+	} else {
+		row.write(y, [&](uint64_t, const vec &v, vec &out) {
+			float x[V];
+
+			v.numbers(x);
+#pragma unroll
+			for (int i = 0; i < V; i++)
+				x[i] = OP::finish(x[i], s, 1.0f, 0.0f);
+			out.set(x);
+		});
+	}
+}
+
+template <class T>
+__device__ __forceinline__ const T *air_row_at(const air_row_params &p,
+					       const air_operands &ops,
+					       uint64_t number)
+{
+	return (const T *)ops.addr[1] + air_row_offset(p, number, p.x_stride);
+}
+
+template <class OP, class T, class ROW, int V, class W>
 __device__ __forceinline__ void air_row_do(const air_row_params &p,
 					   const air_operands &ops,
 					   air_row_team &team, uint64_t r)
 {
-	T *y = (T *)ops.addr[0] + air_row_offset(p, r, p.y_stride);
-	ROW row(p, team, (const T *)ops.addr[1] +
-				 air_row_offset(p, r, p.x_stride));
+	ROW row(p, team, air_row_at<T>(p, ops, r));
 	typename OP::stats s = OP::measure(row, p);
 
-	row.write(y, [&](uint64_t at, const air_vec<T, V> &v,
-			 air_vec<T, V> &out) {
-		air_row_finish<OP, T, V>(p, ops, s, at, v, out);
-	});
+	air_row_write<OP, T, ROW, V, W>(
+		p, ops, row, r, s,
+		[&](auto &w, uint32_t at) {
+			w.load((const W *)ops.addr[2], at, 1.0f);
+		},
+		[&](auto &b, uint32_t at) {
+			b.load((const W *)ops.addr[3], at, 0.0f);
+		});
 }
 
-template <class OP, class T, class ROW, int V>
+template <class OP, class T, class ROW, int V, class W = T>
 __device__ __forceinline__ void air_row_body(const air_row_params &p,
 					     const air_operands &ops,
 					     const air_part &part)
@@ -551,82 +664,176 @@ __device__ __forceinline__ void air_row_body(const air_row_params &p,
 			uint64_t r = base + part.thread / p.lanes;
 
 			team.spare = r >= p.rows;
-			air_row_do<OP, T, ROW, V>(p, ops, team,
-						  team.spare ? p.rows - 1 : r);
+			air_row_do<OP, T, ROW, V, W>(
+				p, ops, team, team.spare ? p.rows - 1 : r);
 		}
 		return;
 	}
 	for (uint64_t r = part.block / p.cluster; r < p.rows;
 	     r += part.blocks / p.cluster)
-		air_row_do<OP, T, ROW, V>(p, ops, team, r);
+		air_row_do<OP, T, ROW, V, W>(p, ops, team, r);
 	/* nobody leaves while others read its shared memory */
 	if (p.cluster > 1)
 		air_cluster_sync();
 }
+
+/* ------------------------------------------------------------- rows ahead */
+#if __CUDA_ARCH__ >= 900
+
+/* What the warps of a cluster tell each other of a row; in each block. */
+struct air_row_met {
+	float2 pair[2][AIR_ROW_AHEAD_WARPS];
+	uint64_t barrier[2];
+};
 
 /*
- * Long rows, one after the other, by a block or cluster that has a
- * multiprocessor for itself: while one is worked on in registers, the next
- * comes to shared memory.
+ * Threads that each have a piece of a row of their block's. Who has come to a
+ * result tells all blocks and goes on: nobody waits for a block to be complete.
  */
-template <class T>
-__device__ __forceinline__ const T *air_row_at(const air_row_params &p,
-					       const air_operands &ops,
-					       uint64_t number)
+struct air_row_far_team : air_row_team {
+	air_row_met *met;
+	uint32_t share;		/* accesses of a block */
+
+	__device__ __forceinline__ air_row_far_team(const air_row_params &p,
+						    const air_part &part_,
+						    air_row_met *met_,
+						    uint32_t accesses)
+		: air_row_team(p, part_), met(met_)
+	{
+		share = (accesses + cluster - 1) / cluster;
+		if (part.thread == 0)
+			for (uint32_t i = 0; i < 2; i++)
+				asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;"
+					     ::"r"(bar(i)) : "memory");
+		asm volatile("fence.mbarrier_init.release.cluster;" :::
+			     "memory");
+	}
+
+	__device__ __forceinline__ uint32_t bar(uint32_t i) const
+	{
+		return (uint32_t)__cvta_generic_to_shared(&met->barrier[i]);
+	}
+
+	__device__ __forceinline__ uint32_t start(void) const
+	{
+		return rank * share;
+	}
+
+	__device__ __forceinline__ uint32_t first(void) const
+	{
+		return start() + lane;
+	}
+
+	__device__ __forceinline__ uint32_t width(void) const { return lanes; }
+
+	__device__ __forceinline__ uint32_t end(uint32_t accesses) const
+	{
+		return min(start() + share, accesses);
+	}
+
+	/*
+	 * Pairs in turns: nobody tells of the next row but one before all have
+	 * told of the next, having read this one's.
+	 */
+	template <class OP>
+	__device__ __forceinline__ float2 join(float2 z, OP op)
+	{
+		uint32_t at = part.thread % 32, warp = part.thread / 32;
+		uint32_t warps = lanes / 32, all = warps * cluster;
+		uint32_t i = turn & 1, phase = turn >> 1 & 1;
+		const float2 *pair = met->pair[i];
+
+		turn++;
+		if (at < cluster) {
+			uint32_t to = (uint32_t)__cvta_generic_to_shared(
+				&pair[rank * warps + warp]);
+
+			asm volatile("{\n\t.reg .u32 to, bar;\n\t"
+				     "mapa.shared::cluster.u32 to, %0, %4;\n\t"
+				     "mapa.shared::cluster.u32 bar, %1, %4;\n\t"
+				     "st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [to], {%2, %3}, [bar];\n\t}"
+				     ::"r"(to), "r"(bar(i)), "f"(z.x), "f"(z.y),
+				     "r"(at) : "memory");
+		}
+		if (part.thread == 0)
+			asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+				     ::"r"(bar(i)), "r"(all * 8) : "memory");
+		asm volatile("{\n\t.reg .pred done;\n"
+			     "again:\n\t"
+			     "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n\t"
+			     "@!done bra again;\n\t}"
+			     ::"r"(bar(i)), "r"(phase) : "memory");
+		z = op.nothing();
+		for (; at < all; at += 32)
+			z = op(z, pair[at]);
+		return op.over(z);
+	}
+};
+
+#endif
+
+/*
+ * Vectors need aligned rows, which only the addresses tell, and weights that
+ * are vectors as well: the host planned for them, LOOP is the way out.
+ */
+template <class OP, class T, template <class> class BODY>
+__device__ __forceinline__ void air_row_with_weights(const air_row_params &p,
+						     const air_operands &ops,
+						     const air_part &part)
 {
-	return (const T *)ops.addr[1] + air_row_offset(p, number, p.x_stride);
+	constexpr bool f32 = sizeof(T) == 4;
+
+	if ((ops.addr[0] | ops.addr[1]) % 16 == 0) {
+		if (!OP::weighted || air_row_has_weights<T>(p, ops, f32)) {
+			BODY<T>::run(p, ops, part);
+			return;
+		}
+		if (!f32 && air_row_has_weights<T>(p, ops, true)) {
+			BODY<float>::run(p, ops, part);
+			return;
+		}
+	}
+	air_row_body<OP, T, air_row_loop<T>, 1>(p, ops, part);
 }
 
-template <class OP, class T, int V, int N>
-__device__ __forceinline__ void air_row_ahead_body(const air_row_params &p,
+template <class OP, class T, int N, bool MORE = false> struct air_row_vectors {
+	static constexpr int V = 16 / sizeof(T);
+
+	template <class W> struct body {
+		static __device__ __forceinline__ void
+		run(const air_row_params &p, const air_operands &ops,
+		    const air_part &part)
+		{
+			air_row_body<OP, T, air_row_held<T, V, N, MORE>, V, W>(
+				p, ops, part);
+		}
+	};
+
+	static __device__ __forceinline__ void run(const air_row_params &p,
 						   const air_operands &ops,
 						   const air_part &part)
-{
-	using held = air_row_held<T, V, N>;
-	extern __shared__ __align__(16) unsigned char rest[];
-	air_row_team team(p, part);
-	typename held::vec *slots = (typename held::vec *)rest + team.lane;
-	uint64_t r = part.block / p.cluster, step = part.blocks / p.cluster;
-
-	if (r < p.rows)
-		held::ahead(p, team, air_row_at<T>(p, ops, r), slots);
-	for (; r < p.rows; r += step) {
-		held row(p, team, air_row_at<T>(p, ops, r), slots,
-			 r + step < p.rows ? air_row_at<T>(p, ops, r + step) :
-					     nullptr);
-
-		typename OP::stats s = OP::measure(row, p);
-
-		row.write((T *)ops.addr[0] + air_row_offset(p, r, p.y_stride),
-			  [&](uint64_t at, const air_vec<T, V> &v,
-			      air_vec<T, V> &out) {
-			air_row_finish<OP, T, V>(p, ops, s, at, v, out);
-		});
+	{
+		air_row_with_weights<OP, T, body>(p, ops, part);
 	}
-	/* nobody leaves while others read its shared memory */
-	if (p.cluster > 1)
-		air_cluster_sync();
-}
+};
 
 template <class OP, class T>
 __device__ __forceinline__ void
 air_row_variant_body(uint32_t variant, const air_row_params &p,
 		     const air_operands &ops, const air_part &part)
 {
-	constexpr int V = 16 / sizeof(T);
-
 	switch (variant) {
 	case AIR_ROW_1:
-		air_row_body<OP, T, air_row_held<T, V, 1>, V>(p, ops, part);
+		air_row_vectors<OP, T, 1>::run(p, ops, part);
 		break;
 	case AIR_ROW_2:
-		air_row_body<OP, T, air_row_held<T, V, 2>, V>(p, ops, part);
+		air_row_vectors<OP, T, 2>::run(p, ops, part);
 		break;
 	case AIR_ROW_4:
-		air_row_body<OP, T, air_row_held<T, V, 4>, V>(p, ops, part);
+		air_row_vectors<OP, T, 4>::run(p, ops, part);
 		break;
 	case AIR_ROW_8:
-		air_row_body<OP, T, air_row_held<T, V, 8>, V>(p, ops, part);
+		air_row_vectors<OP, T, 8>::run(p, ops, part);
 		break;
 	case AIR_ROW_ELEMENTS:
 		air_row_body<OP, T, air_row_held<T, 1, 8>, 1>(p, ops, part);
@@ -637,12 +844,82 @@ air_row_variant_body(uint32_t variant, const air_row_params &p,
 }
 
 /*
- * Vectors need aligned rows, which only the addresses tell: the host planned
- * for them, this is the way out.
+ * Long rows, one after the other, by a cluster that stays: while one is worked
+ * on, the next comes into registers. Weights of the rows' type stay in shared
+ * memory: from the second-level cache for each row, they would take as long as
+ * the row.
  */
-__device__ __forceinline__ bool air_row_aligned(const air_operands &ops)
+template <class OP, class T> struct air_row_ahead {
+	static constexpr int V = 16 / sizeof(T), N = 8;
+
+	template <class W> struct body {
+		static __device__ __forceinline__ void
+		run(const air_row_params &p, const air_operands &ops,
+		    const air_part &part);
+	};
+};
+
+template <class OP, class T>
+template <class W>
+__device__ __forceinline__ void
+air_row_ahead<OP, T>::body<W>::run(const air_row_params &p,
+				   const air_operands &ops,
+				   const air_part &part)
 {
-	return (ops.addr[0] | ops.addr[1]) % 16 == 0;
+#if __CUDA_ARCH__ >= 900
+	using row_of = air_row_held<T, V, N, false, air_row_far_team>;
+	using weights = air_row_weights<W, V>;
+	constexpr bool keep = OP::weighted && sizeof(W) == sizeof(T);
+	extern __shared__ __align__(16) unsigned char rest[];
+	__shared__ air_row_met met;
+	air_row_far_team team(p, part, &met, (uint32_t)(p.length / V));
+	uint64_t r = part.block / p.cluster, step = part.blocks / p.cluster;
+	const W *w = (const W *)ops.addr[2], *b = (const W *)ops.addr[3];
+	/* of all the row's, this block's */
+	weights *kept_w = (weights *)rest - team.start();
+	weights *kept_b = kept_w + N * team.lanes;
+	auto load_w = [&](weights &x, uint32_t at) {
+		if constexpr (keep)
+			x = kept_w[at];
+		else
+			x.load(w, at, 1.0f);
+	};
+	auto load_b = [&](weights &x, uint32_t at) {
+		if constexpr (keep)
+			x = kept_b[at];
+		else
+			x.load(b, at, 0.0f);
+	};
+	row_of next(p, team, air_row_at<T>(p, ops, r < p.rows ? r : 0));
+
+	if constexpr (keep)
+		for (uint32_t at = next.first; at < next.end;
+		     at += next.width) {
+			kept_w[at].load(w, at, 1.0f);
+			if constexpr (OP::biased)
+				kept_b[at].load(b, at, 0.0f);
+		}
+	/* nobody tells others before their barriers are made */
+	air_cluster_sync();
+	for (; r < p.rows; r += step) {
+		row_of row = next;
+
+#pragma unroll
+		for (int k = 0; k < N; k++)
+			row.v[k].opaque();
+		if (r + step < p.rows)
+			next.load(air_row_at<T>(p, ops, r + step));
+
+		typename OP::stats s = OP::measure(row, p);
+
+		air_row_write<OP, T, row_of, V, W>(p, ops, row, r, s, load_w,
+						   load_b);
+	}
+	/* nobody leaves while others tell it of a row */
+	air_cluster_sync();
+#else
+	air_row_body<OP, T, air_row_loop<T>, 1>(p, ops, part);
+#endif
 }
 
 #define AIR_ROW_KERNEL(name, OP, T, variant, threads, blocks)                \
@@ -651,13 +928,9 @@ __device__ __forceinline__ bool air_row_aligned(const air_operands &ops)
 		     const __grid_constant__ air_operands ops)               \
 	{                                                                    \
 		__shared__ float shared[AIR_SHARED_MIN / 4];                 \
-		air_part part = air_part_launched(shared);                   \
 \
-		if (variant < AIR_ROW_ELEMENTS && !air_row_aligned(ops))     \
-			air_row_variant_body<OP, T>(AIR_ROW_LOOP, p, ops,    \
-						    part);                   \
-		else                                                         \
-			air_row_variant_body<OP, T>(variant, p, ops, part);  \
+		air_row_variant_body<OP, T>(variant, p, ops,                 \
+					    air_part_launched(shared));      \
 	}
 
 /* Rows of more than 8 accesses a thread: dynamic shared memory has the rest. */
@@ -666,34 +939,22 @@ __device__ __forceinline__ bool air_row_aligned(const air_operands &ops)
 		name(const __grid_constant__ air_row_params p,               \
 		     const __grid_constant__ air_operands ops)               \
 	{                                                                    \
-		constexpr int V = 16 / sizeof(T);                            \
-		using held = air_row_held<T, V, 8, true>;                    \
 		__shared__ float shared[AIR_SHARED_MIN / 4];                 \
-		air_part part = air_part_launched(shared);                   \
+		using rows = air_row_vectors<OP, T, 8, true>;                \
 \
-		if (air_row_aligned(ops))                                    \
-			air_row_body<OP, T, held, V>(p, ops, part);          \
-		else                                                         \
-			air_row_variant_body<OP, T>(AIR_ROW_LOOP, p, ops,    \
-						    part);                   \
+		rows::run(p, ops, air_part_launched(shared));                \
 	}
 
-/* For operators without weights: see share_ahead() in rowwise_plan.c. */
 #define AIR_ROW_AHEAD_KERNEL(name, OP, T)                                    \
 	extern "C" __global__ void __launch_bounds__(512, 1)                 \
 		name(const __grid_constant__ air_row_params p,               \
 		     const __grid_constant__ air_operands ops)               \
 	{                                                                    \
 		__shared__ float shared[AIR_SHARED_MIN / 4];                 \
-		air_part part = air_part_launched(shared);                   \
+		using rows = air_row_ahead<OP, T>;                           \
 \
-		if (air_row_aligned(ops))                                    \
-			air_row_ahead_body<OP, T, 16 / sizeof(T),            \
-					   AIR_ROW_AHEAD_HELD>(p, ops,       \
-							       part);        \
-		else                                                         \
-			air_row_variant_body<OP, T>(AIR_ROW_LOOP, p, ops,    \
-						    part);                   \
+		air_row_with_weights<OP, T, rows::template body>(            \
+			p, ops, air_part_launched(shared));                  \
 	}
 
 #define AIR_ROW_KERNELS_OF(op, OP, T, t)                                     \
@@ -704,7 +965,8 @@ __device__ __forceinline__ bool air_row_aligned(const air_operands &ops)
 	AIR_ROW_KERNEL(air_##op##_##t##_elements, OP, T, AIR_ROW_ELEMENTS,   \
 		       512, 2)                                               \
 	AIR_ROW_KERNEL(air_##op##_##t##_loop, OP, T, AIR_ROW_LOOP, 512, 2)   \
-	AIR_ROW_SHARED_KERNEL(air_##op##_##t##_shared, OP, T)
+	AIR_ROW_SHARED_KERNEL(air_##op##_##t##_shared, OP, T)                \
+	AIR_ROW_AHEAD_KERNEL(air_##op##_##t##_ahead, OP, T)
 
 #define AIR_ROW_KERNELS(op, OP)                                     \
 	AIR_ROW_KERNELS_OF(op, OP<float>, float, f32)               \
@@ -721,8 +983,6 @@ template <template <class> class OP> struct air_row_float_body {
 						  const air_operands &ops,
 						  const air_part &part)
 	{
-		if (variant < AIR_ROW_ELEMENTS && !air_row_aligned(ops))
-			variant = AIR_ROW_LOOP;
 		air_row_variant_body<OP<T>, T>(variant, p, ops, part);
 	}
 

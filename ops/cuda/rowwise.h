@@ -50,11 +50,11 @@ enum air_row_variant {
 	AIR_ROW_LOOP,	/* not at all: rows are read again */
 	/* not in the resident kernel: */
 	AIR_ROW_SHARED,	/* 8 vectors, the rest in shared memory */
-	AIR_ROW_AHEAD,	/* 16 vectors, the next row in shared memory */
+	AIR_ROW_AHEAD,	/* 8 vectors, and 8 of the next row */
 	AIR_ROW_VARIANTS
 };
 
-/* Vectors that a thread of AIR_ROW_AHEAD holds. */
-#define AIR_ROW_AHEAD_HELD 16
+/* Warps that share a row of AIR_ROW_AHEAD, at most. */
+#define AIR_ROW_AHEAD_WARPS 128
 
 #endif /* AIR_CUDA_ROWWISE_H */

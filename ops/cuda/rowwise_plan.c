@@ -14,8 +14,8 @@
 /* More work than that has the GPU for itself (launch.c: YIELD_BYTES). */
 #define ALONE_BYTES (16u << 20)
 
-/* Shared memory that a block has besides the rows in it. */
-#define SHARED_OTHER 6144
+/* Shared memory that a block has besides rows or weights in it, at most. */
+#define SHARED_OTHER 9216
 
 static const char *const how[AIR_ROW_VARIANTS] = {
 	[AIR_ROW_1] = "1",
@@ -119,38 +119,37 @@ static uint32_t share_shared(struct air_row_params *p, uint64_t accesses,
 }
 
 /*
- * The same rows one after the other, the next one on its way while one is
- * worked on. Operators with weights, which would be read from the second-level
- * cache for each row by few threads, lose more than they gain. Blocks that
- * share a row have to lie together, for which not all multiprocessors can be
- * had.
+ * Long rows one after the other, the next one on its way into registers, by
+ * clusters that stay, with @weights vectors as long as a row in their shared
+ * memory. Two blocks a multiprocessor, one of which is busy while the other
+ * waits, unless that takes clusters of more blocks than every GPU has. Returns
+ * whether so.
  */
-static uint32_t share_ahead(struct air_row_params *p, uint64_t accesses,
-			    bool weighted, const struct air_cuda_device *dev,
-			    uint32_t *blocks)
+static bool share_ahead(struct air_row_params *p, uint64_t accesses,
+			uint32_t weights, const struct air_cuda_device *dev,
+			uint32_t *shared)
 {
-	uint32_t cluster, most = dev->cc >= 90 ? MAX_CLUSTER : 1;
+	uint32_t lanes = MAX_BLOCK / 2, cluster = 1, bytes;
 
-	if (dev->block || weighted || accesses <= MAX_BLOCK * HELD ||
+	if (dev->block || dev->cc < 90 || accesses <= MAX_BLOCK * HELD ||
 	    p->rows * accesses * 32 <= ALONE_BYTES)
-		return 0;
-	for (cluster = 1; cluster <= most; cluster *= 2) {
-		uint64_t hold = ceil_div(accesses, cluster * MAX_BLOCK);
-		uint32_t bytes = (uint32_t)hold * MAX_BLOCK * 16;
-		uint32_t sms = cluster > 2 ? dev->sms - dev->sms / 11 :
-					     dev->sms;
+		return false;
+	if (accesses > (uint64_t)lanes * HELD * MAX_CLUSTER)
+		lanes *= 2;
+	while (accesses > (uint64_t)lanes * HELD * cluster)
+		cluster *= 2;
+	bytes = weights * lanes * HELD * 16;
+	if (cluster > MAX_CLUSTER || bytes + SHARED_OTHER > dev->shared_optin)
+		return false;
+	p->lanes = lanes;
+	p->cluster = cluster;
+	*shared = bytes;
+	return true;
+}
 
-		if (hold > AIR_ROW_AHEAD_HELD ||
-		    bytes + SHARED_OTHER > dev->shared_optin)
-			continue;
-		if (p->rows < sms / cluster)
-			return 0;
-		p->cluster = cluster;
-		p->lanes = MAX_BLOCK;
-		*blocks = sms / cluster * cluster;
-		return bytes;
-	}
-	return 0;
+static uint32_t weights_of(uint32_t op)
+{
+	return op == AIR_OP_layer_norm ? 2 : op == AIR_OP_rms_norm;
 }
 
 static void set_steps(struct air_row_params *p, const struct airunner_desc *d)
@@ -177,8 +176,9 @@ air_status air_row_plan(const struct airunner_desc *d,
 	uint32_t size = air_elem_size(y->dtype), width = 16 / size;
 	struct airunner_tensor ry = *y, rx = *x;
 	const struct airunner_tensor *t[] = { &ry, &rx };
-	uint32_t hold = 0, shared = 0, ahead = 0, block;
+	uint32_t hold = 0, shared = 0, block;
 	uint32_t variant = AIR_ROW_LOOP;
+	bool ahead = false;
 	struct air_dims dims;
 	uint64_t blocks;
 
@@ -206,11 +206,12 @@ air_status air_row_plan(const struct airunner_desc *d,
 	set_steps(p, d);
 
 	if (has_vectors(p, width)) {
-		shared = share_ahead(p, p->length / width,
-				     d->op != AIR_OP_softmax, dev, &ahead);
-		if (!shared)
+		ahead = share_ahead(p, p->length / width, weights_of(d->op),
+				    dev, &shared);
+		if (!ahead)
 			shared = share_shared(p, p->length / width, dev);
-		hold = shared ? HELD : share(p, p->length / width, dev);
+		hold = ahead || shared ? HELD :
+					 share(p, p->length / width, dev);
 		variant = ahead ? AIR_ROW_AHEAD : shared ? AIR_ROW_SHARED :
 			  hold == 1 ? AIR_ROW_1 : hold == 2 ? AIR_ROW_2 :
 			  hold == 4 ? AIR_ROW_4 : AIR_ROW_8;
@@ -234,8 +235,6 @@ air_status air_row_plan(const struct airunner_desc *d,
 	blocks = p->lanes <= 32 ?
 			 (p->rows + block / p->lanes - 1) / (block / p->lanes) :
 			 p->rows * p->cluster;
-	if (ahead)
-		blocks = ahead;
 	if (blocks > MAX_GRID)
 		blocks = MAX_GRID / MAX_CLUSTER * MAX_CLUSTER;
 	snprintf(plan->name[0], sizeof(plan->name[0]), "air_%s_%s_%s", name,
@@ -250,6 +249,7 @@ air_status air_row_plan(const struct airunner_desc *d,
 		.block = block,
 		.shared = shared,
 		.cluster = p->cluster,
+		.stays = ahead,
 	};
 	return AIR_OK;
 }

@@ -6,37 +6,41 @@
 
 template <class T> struct air_layer_norm {
 	static constexpr bool weighted = true;
+	static constexpr bool biased = true;
 	struct stats {
-		float mean;
 		float scale;
+		float shift;
 	};
 
 	template <class ROW>
 	static __device__ __forceinline__ stats measure(ROW &row,
 							const air_row_params &p)
 	{
-		float n = (float)p.length, pivot = row.pivot(), squares;
-		float mean = row.moments(pivot, &squares) / n;
-		float variance = squares / n - mean * mean;
+		float2 all = row.team.join(row.moments(), air_sum2());
+		float n = (float)p.length, mean = all.x / n;
+		float variance = all.y / n - mean * mean, scale;
 
-		mean += pivot;
 		/*
-		 * A pivot far from the mean, or NaN: digits are lost. From the
-		 * differences then, which a large mean does not spoil. Whole
-		 * warps: rows of a warp shuffle together.
+		 * A mean of many times the deviation, or NaN: digits are lost.
+		 * From the differences then. Whole warps: rows of a warp
+		 * shuffle together.
 		 */
-		if (__any_sync(~0u, !(variance * n * 64.0f > squares)))
-			variance = row.sum([=](float v) {
+		if (__any_sync(~0u, !(variance * n * 64.0f > all.y))) {
+			float rest = row.sum([=](float v) {
 				return (v - mean) * (v - mean);
-			}) / n;
+			});
 
-		return { mean, 1.0f / sqrtf(variance + p.epsilon) };
+			variance = row.team.join({ rest, 0.0f },
+						 air_sum2()).x / n;
+		}
+		scale = 1.0f / sqrtf(variance + p.epsilon);
+		return { scale, -mean * scale };
 	}
 
 	static __device__ __forceinline__ float finish(float x, const stats &s,
 						       float w, float b)
 	{
-		return (x - s.mean) * s.scale * w + b;
+		return fmaf(fmaf(x, s.scale, s.shift), w, b);
 	}
 };
 

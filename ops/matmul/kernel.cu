@@ -41,7 +41,7 @@ using i8 = int8_t;
 	}
 
 #define FINISH(Y)                                                        \
-	extern "C" __global__ void __launch_bounds__(256)                \
+	extern "C" __global__ void __launch_bounds__(256, 4)             \
 		air_matmul_##Y##_finish(                                 \
 			const __grid_constant__ air_matmul_params p,     \
 			const __grid_constant__ air_operands ops)        \

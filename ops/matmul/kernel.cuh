@@ -357,52 +357,100 @@ __device__ __forceinline__ void air_matmul_activate(const air_matmul_params &p,
 	}
 }
 
-/* N numbers of a row of y, of the product in @x. */
+/*
+ * Numbers of a row of y that are one access of 16 bytes, or one of them: what
+ * comes of the product in f32.
+ */
 template <class Y, int N>
 __device__ __forceinline__ void
 air_matmul_finish_some(const air_matmul_params &p, const air_operands &ops,
-		       const float *x, uint64_t r, uint64_t c)
+		       uint32_t activation, const float x[N], uint64_t r,
+		       uint64_t c)
 {
 	const Y *pc = (const Y *)ops.addr[3] + (int64_t)r * p.c_m;
 	const Y *bias = (const Y *)ops.addr[4];
 	Y *y = (Y *)ops.addr[0] + (int64_t)r * p.y_m + (int64_t)c * p.y_n;
-	air_vec<float, N> v = air_load_vec<float, N>(x + r * p.n + c);
-	air_vec<Y, N> o;
+	float v[N];
 
 #pragma unroll
 	for (int k = 0; k < N; k++) {
 		int64_t at = (int64_t)c + k;
 
-		o.v[k] = air_matmul_epilogue<float>::apply(
-			p, v.v[k], pc + at * p.c_n,
-			bias ? bias + at * p.bias_n : nullptr);
+		v[k] = x[k] * p.alpha;
+		if (p.beta != 0.0f)
+			v[k] += p.beta * air_float(pc[at * p.c_n]);
+		if (bias)
+			v[k] += air_float(bias[at * p.bias_n]);
+		v[k] = air_activate_as<Y>(activation, v[k]);
 	}
-	*(air_vec<Y, N> *)y = o;
+	*(air_vec<Y, N> *)y = air_vec_from<Y, N>(v);
+}
+
+/* By vectors; two of a thread are in flight. */
+template <class Y>
+__device__ __forceinline__ void
+air_matmul_finish_vectors(const air_matmul_params &p, const air_operands &ops,
+			  const air_part &part, uint32_t activation)
+{
+	constexpr int N = 16 / sizeof(Y), U = 2;
+	const float *x = (const float *)ops.addr[AIR_WORKSPACE_ADDR];
+	uint64_t step = (uint64_t)part.blocks * part.threads;
+	uint64_t first = (uint64_t)part.block * part.threads + part.thread;
+	air_matmul_walk at(first, step, p.n / N);
+
+	while (at.r < p.m) {
+		float v[U][N];
+		uint64_t r[U], c[U];
+
+#pragma unroll
+		for (int u = 0; u < U; u++) {
+			r[u] = at.r;
+			c[u] = at.c * N;
+			at.next();
+#pragma unroll
+			for (int k = 0; k < N && r[u] < p.m; k += 4) {
+				air_vec<float, 4> part_of =
+					air_load_vec<float, 4>(
+						x + r[u] * p.n + c[u] + k);
+
+				memcpy(&v[u][k], &part_of, 16);
+			}
+		}
+#pragma unroll
+		for (int u = 0; u < U; u++)
+			if (r[u] < p.m)
+				air_matmul_finish_some<Y, N>(
+					p, ops, activation, v[u], r[u], c[u]);
+	}
 }
 
 /*
  * y = the epilogue of a product that is in scratch memory in f32, row after
- * row: of p.m rows, of the first of the batch.
+ * row: of p.m rows, of the first of the batch. The usual activation is a
+ * constant, or it would be asked for with every number.
  */
 template <class Y>
 __device__ __forceinline__ void air_matmul_finish(const air_matmul_params &p,
 						  const air_operands &ops,
 						  const air_part &part)
 {
+	constexpr int N = 16 / sizeof(Y);
 	const float *x = (const float *)ops.addr[AIR_WORKSPACE_ADDR];
-	bool vector = p.n % 4 == 0 && p.y_n == 1 && p.y_m % 4 == 0 &&
-		      ops.addr[0] % (4 * sizeof(Y)) == 0;
+	bool vectors = p.n % N == 0 && p.y_n == 1 && p.y_m % N == 0 &&
+		       ops.addr[0] % 16 == 0;
 	uint64_t step = (uint64_t)part.blocks * part.threads;
 	uint64_t first = (uint64_t)part.block * part.threads + part.thread;
 
-	if (vector)
-		for (air_matmul_walk at(first, step, p.n / 4); at.r < p.m;
-		     at.next())
-			air_matmul_finish_some<Y, 4>(p, ops, x, at.r, at.c * 4);
+	if (vectors && p.activation == AIR_ACT_SILU)
+		air_matmul_finish_vectors<Y>(p, ops, part, AIR_ACT_SILU);
+	else if (vectors)
+		air_matmul_finish_vectors<Y>(p, ops, part, p.activation);
 	else
 		for (air_matmul_walk at(first, step, p.n); at.r < p.m;
 		     at.next())
-			air_matmul_finish_some<Y, 1>(p, ops, x, at.r, at.c);
+			air_matmul_finish_some<Y, 1>(p, ops, p.activation,
+						     x + at.r * p.n + at.c,
+						     at.r, at.c);
 }
 
 /* Of the resident kernel: what fits into its shared memory. */

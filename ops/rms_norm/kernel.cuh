@@ -6,6 +6,7 @@
 
 template <class T> struct air_rms_norm {
 	static constexpr bool weighted = true;
+	static constexpr bool biased = false;
 	struct stats {
 		float scale;
 	};
@@ -14,9 +15,11 @@ template <class T> struct air_rms_norm {
 	static __device__ __forceinline__ stats measure(ROW &row,
 							const air_row_params &p)
 	{
-		float squares = row.sum([](float v) { return v * v; });
+		float2 all = row.team.join(
+			{ row.sum([](float v) { return v * v; }), 0.0f },
+			air_sum2());
 
-		return { 1.0f / sqrtf(squares / (float)p.length + p.epsilon) };
+		return { 1.0f / sqrtf(all.x / (float)p.length + p.epsilon) };
 	}
 
 	static __device__ __forceinline__ float finish(float x, const stats &s,

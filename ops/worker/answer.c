@@ -120,7 +120,8 @@ void air_late_run(struct air_wchannel *ch)
 	struct air_late *late;
 
 	while ((late = ch->late_first) && late_is_due(ch, late)) {
-		bool blocks = late->kind == AIR_LATE_MODULE;
+		bool blocks = late->kind == AIR_LATE_MODULE ||
+			      late->kind == AIR_LATE_DESC;
 
 		if (blocks && !air_block_begin(ch->w))
 			return;

@@ -28,8 +28,8 @@ $(B)/tests/gpu/handover: $(B)/tests/gpu/handover.o $(B)/libairunner.a
 USER_IMAGES := $(addprefix $(B)/tests/gpu/user.,cubin ptx fatbin)
 
 .PHONY: gpu-launch
-gpu-launch: $(B)/tests/gpu/launch $(B)/tests/gpu/policy $(USER_IMAGES) $(B)/airunnerd \
-		$(B)/docs/examples/launch $(B)/docs/examples/saxpy.cubin
+gpu-launch: $(B)/tests/gpu/launch $(B)/tests/gpu/policy $(USER_IMAGES) \
+		$(B)/airunnerd $(B)/docs/examples/launch $(B)/docs/examples/saxpy.cubin
 
 $(B)/tests/gpu/launch: $(B)/tests/gpu/launch.o $(B)/libairunner.a
 	$(CC) $(LDFLAGS) $^ -lcmocka $(AIR_LIBS) $(LDLIBS) -o $@
@@ -81,6 +81,7 @@ $(B)/tests/gpu/afresh: $(B)/tests/gpu/afresh.o $(B)/libairunner.a
 .PHONY: check-cuda-host
 check-cuda-host: export AIRUNNER_LIBCUDA = \
 	$(abspath $(B)/tests/gpu/libfake-cuda.so)
+check-cuda-host: export AIRUNNER_CUBLASLT = $(AIRUNNER_LIBCUDA)
 check-cuda-host: export AIRUNNER_PLUGIN_DIR = $(abspath $(B))
 check-cuda-host: $(B)/tests/gpu/emulate_resident $(HOST_TESTS) \
 		$(B)/tests/gpu/afresh $(B)/airunnerd \
@@ -102,7 +103,8 @@ check-partition: $(B)/tests/gpu/partition $(B)/tests/gpu/libfake-cuda.so \
 $(B)/tests/gpu/partition: $(B)/tests/gpu/partition.o $(B)/libairunner.a
 	$(CC) $(LDFLAGS) $^ $(AIR_LIBS) $(LDLIBS) -o $@
 
-$(B)/tests/gpu/libfake-cuda.so: $(B)/tests/gpu/fake_cuda.o
+$(B)/tests/gpu/libfake-cuda.so: $(B)/tests/gpu/fake_cuda.o \
+		$(B)/tests/gpu/fake_cublaslt.o
 	$(CC) -shared $(LDFLAGS) $^ $(LDLIBS) -o $@
 else
 .PHONY: gpu-tests gpu-launch check-cuda-host

@@ -183,6 +183,7 @@ EXPORT CUresult cuModuleUnload(CUmodule mod)
 	wait_for_all();
 	return healthy();
 }
+HEALTHY(cuGraphDestroy, CUgraph g)
 
 EXPORT CUresult cuDriverGetVersion(int *v)
 {
@@ -584,6 +585,48 @@ EXPORT CUresult cuStreamWaitValue64(CUstream s, CUdeviceptr p, cuuint64_t v,
 	__atomic_fetch_add(&fake.waits, 1, __ATOMIC_RELAXED);
 	enqueue(s, p, v, 1, &r);
 	return r ? r : healthy();
+}
+
+EXPORT CUresult cuStreamBeginCapture(CUstream s, CUstreamCaptureMode mode)
+{
+	fake.captured = 1;
+	return healthy();
+}
+
+EXPORT CUresult cuStreamEndCapture(CUstream s, CUgraph *g)
+{
+	fake.captured = 0;
+	*g = (CUgraph)0x20;
+	return healthy();
+}
+
+EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec *e, CUgraph g,
+					    unsigned long long flags)
+{
+	wait_for_all();
+	fake.graphs++;
+	*e = (CUgraphExec)0x30;
+	return healthy();
+}
+
+EXPORT CUresult cuGraphExecDestroy(CUgraphExec e)
+{
+	wait_for_all();
+	fake.graphs--;
+	return healthy();
+}
+
+EXPORT CUresult cuGraphLaunch(CUgraphExec e, CUstream s)
+{
+	fake.replays++;
+	return healthy();
+}
+
+EXPORT CUresult cuOccupancyMaxActiveClusters(int *n, CUfunction f,
+					     const CUlaunchConfig *c)
+{
+	*n = 60 / (int)c->attrs->value.clusterDim.x;
+	return healthy();
 }
 
 EXPORT CUresult cuEventCreate(CUevent *e, unsigned int flags)

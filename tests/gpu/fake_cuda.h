@@ -11,7 +11,8 @@
  * @regs: what functions' attributes say
  * @names: FILE * that gets the name of every function asked for; may be NULL
  * @hangs: calls that would have waited for a stream that waits for a word
- * @launches, @writes, ...: counts
+ * @captured: what is enqueued is recorded, not done
+ * @launches, @writes, ...: counts; @products: of cuBLASLt, @replays: of graphs
  */
 struct fake_cuda {
 	int fault;
@@ -23,6 +24,8 @@ struct fake_cuda {
 	unsigned int launches, writes, modules, streams;
 	unsigned int hangs, waits;
 	unsigned int allocs, frees, registered, retained, resets;
+	int captured;
+	unsigned int products, graphs, replays;
 };
 
 /* A stream that the driver does not know. */

@@ -22,6 +22,7 @@
 
 #include <airunner/cuda.h>
 #include <airunner/launch.h>
+#include <airunner/ops/matmul.h>
 #include <airunner/ops/relu.h>
 
 #include "tests/gpu/fake_cuda.h"
@@ -469,6 +470,42 @@ static void test_behind_it(void **state)
 	pthread_join(thread, NULL);
 }
 
+/* Loads no code for the library's first product while a stream waits. */
+static void test_product(void **state)
+{
+	const int64_t shape[] = { 256, 256 };
+	air_token first, product, last;
+	struct air_call call;
+	air_descriptor *d;
+	air_tensor t[3];
+
+	for (int i = 0; i < 3; i++)
+		ok(air_tensor_alloc(ch, AIR_HOST, AIR_F32, 2, shape, &t[i]));
+	ok(air_create_matmul_descriptor(ch, &d, &t[0].desc, &t[1].desc,
+					&t[2].desc, NULL, NULL, false, false, 1,
+					0, AIR_ACT_NONE));
+	ok(air_prepare_matmul(d, &call, AIR_NO_REF, air_tensor_ref(&t[0]),
+			      air_tensor_ref(&t[1]), air_tensor_ref(&t[2]),
+			      AIR_NO_REF, AIR_NO_REF));
+	/* held back until the stream waits */
+	call.flags = AIR_CALL_BARRIER;
+	hold(1);
+	first = submit();
+	ok(air_submit(ch, &call, 1, &product));
+	last = submit();
+	ok(air_stream_wait(ch, last, stream));
+	hold(0);
+	assert_passes(stream);
+	ok(air_wait(ch, first, TIME_LIMIT, NULL));
+	ok(air_wait(ch, product, TIME_LIMIT, NULL));
+	ok(air_wait(ch, last, TIME_LIMIT, NULL));
+	assert_int_equal(fake->products, 0);
+	ok(air_submit(ch, &call, 1, &product));
+	ok(air_wait(ch, product, TIME_LIMIT, NULL));
+	assert_int_equal(fake->products, 1);
+	ok(air_destroy_matmul_descriptor(d));
+}
+
 /* ----------------------------------------------------------------- quiet */
 
 #define BURST 8
@@ -570,8 +607,8 @@ int main(void)
 		TEST(test_late),	 TEST(test_late_for_the_channel),
 		TEST(test_channel_ends), TEST(test_failure),
 		TEST(test_lost),	 TEST(test_put_off),
-		TEST(test_behind_it),	 TEST(test_quiet),
-		TEST(test_threads),
+		TEST(test_behind_it),	 TEST(test_product),
+		TEST(test_quiet),	 TEST(test_threads),
 	};
 	struct fake_cuda *(*control)(void);
 	void *driver = dlopen(getenv("AIRUNNER_LIBCUDA"), RTLD_NOW);

@@ -4,7 +4,8 @@
  * completion, order over streams, what happens to work when the context is
  * lost, buffers, registrations, modules.
  *
- *	AIRUNNER_LIBCUDA=.../libfake-cuda.so host_test PLUGIN
+ *	AIRUNNER_LIBCUDA=.../libfake-cuda.so AIRUNNER_CUBLASLT=(the same) \
+ *		host_test PLUGIN
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -396,6 +397,88 @@ static void test_registrations(void **state)
 	munmap(p, 16 * 4096);
 }
 
+static void plan_product(void)
+{
+	uint64_t workspace = 0;
+	struct air_error e;
+
+	ops->unplan(ex, plan_priv);
+	memset(&plan, 0, sizeof(plan));
+	plan.desc.op = AIR_OP_matmul;
+	plan.desc.n_tensors = 3;
+	for (int i = 0; i < 3; i++) {
+		plan.desc.tensor[i].dtype = AIRUNNER_F32;
+		plan.desc.tensor[i].ndim = 2;
+		plan.desc.tensor[i].shape[0] = 256;
+		plan.desc.tensor[i].shape[1] = 256;
+		plan.desc.tensor[i].stride[0] = 256;
+		plan.desc.tensor[i].stride[1] = 1;
+	}
+	memcpy(&plan.desc.attr[2], &(double){ 1 }, 8);
+	assert_int_equal(ops->plan(ex, &plan, &plan_priv, &workspace, &e), 0);
+}
+
+/* Run it @n times on operands at @addr and beyond. */
+static void run_product(uint64_t addr, unsigned int n)
+{
+	struct air_work w[20];
+
+	for (unsigned int i = 0; i < n; i++) {
+		w[i] = (struct air_work){ .ch_priv = channel, .plan = &plan,
+					  .plan_priv = plan_priv,
+					  .start = now() };
+		for (uint64_t k = 0; k < 3; k++)
+			w[i].addr[k] = addr + (k << 20);
+		assert_int_equal(ops->run(ex, &w[i]), AIR_PENDING);
+	}
+	ops->flush(ex);
+	n_ended = 0;
+	poll_for(n);
+}
+
+/* Products that come often become graphs, one for each set of operands. */
+static void test_products(void **state)
+{
+	plan_product();
+	run_product(0x10000000, 3);
+	assert_int_equal(fake->products, 3);
+	assert_int_equal(fake->graphs, 0);
+	run_product(0x10000000, 17);
+	assert_int_equal(fake->graphs, 1);
+	/* all but some at first, one of which was recorded, not done */
+	assert_true(fake->products < 10);
+	assert_int_equal(fake->products - 1 + fake->replays, 20);
+	assert_int_equal(fake->captured, 0);
+	run_product(0x20000000, 3);
+	assert_int_equal(fake->products - 1 + fake->replays, 23);
+	assert_int_equal(fake->graphs, 1);
+	ops->unplan(ex, plan_priv);
+	assert_int_equal(fake->graphs, 0);
+	plan_add();
+}
+
+/* The library's handle goes with the context, and so do the graphs. */
+static void test_products_lost(void **state)
+{
+	unsigned int products;
+	struct air_work w;
+
+	plan_product();
+	run_product(0x10000000, 20);
+	assert_int_equal(fake->graphs, 1);
+	fake->hold = 1;
+	n_ended = 0;
+	run(&w, 0);
+	ops->flush(ex);
+	fake->fault = ILLEGAL_ADDRESS;
+	poll_for(1);
+	assert_int_equal(ended[0].status, AIR_DEVICE_LOST);
+	fake->hold = 0;
+	products = fake->products;
+	run_product(0x10000000, 3);
+	assert_int_equal(fake->products, products + 3);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -408,6 +491,8 @@ int main(int argc, char **argv)
 		TEST(test_spent),
 		TEST(test_device_memory),
 		TEST(test_registrations),
+		TEST(test_products),
+		TEST(test_products_lost),
 	};
 	const struct air_executor_ops *const *list;
 	struct fake_cuda *(*control)(void);

@@ -38,6 +38,7 @@
 	X(FuncGetAttribute)             \
 	X(FuncSetAttribute)             \
 	X(OccupancyMaxActiveBlocksPerMultiprocessor) \
+	X(OccupancyMaxActiveClusters)   \
 	X(LaunchKernel)                 \
 	X(LaunchKernelEx)               \
 	X(LaunchHostFunc)               \
@@ -57,6 +58,12 @@
 	X(StreamCreateWithPriority)     \
 	X(StreamDestroy)                \
 	X(StreamQuery)                  \
+	X(StreamBeginCapture)           \
+	X(StreamEndCapture)             \
+	X(GraphInstantiateWithFlags)    \
+	X(GraphLaunch)                  \
+	X(GraphExecDestroy)             \
+	X(GraphDestroy)                 \
 	X(StreamSynchronize)            \
 	X(StreamWaitEvent)              \
 	X(StreamWriteValue64)           \

@@ -19,11 +19,18 @@
 #include <unistd.h>
 
 #include "ops/worker/cuda/module.h"
+#include "ops/worker/cuda/replay.h"
 #include "ops/worker/cuda/stream.h"
 
 #define SIDES 3
 #define STREAMS (1 + SIDES)
 #define WORD_GAP 64
+
+/*
+ * Products of so many multiplications take the GPU longer than they take
+ * cuBLASLt on the CPU.
+ */
+#define REPLAY_MACS (1ull << 32)
 
 /* How often a stream without progress is asked whether it has failed. */
 #define ASK_NS 1000000ull
@@ -38,6 +45,7 @@ struct plan {
 	struct air_cuda_function *fn[AIR_CUDA_STEPS];
 	struct air_lt_plan *lt;
 	struct air_wide *wide;
+	struct air_replay *replay;	/* of small products */
 	struct air_cuda_plan p;
 	/* what does it while the library's code cannot be loaded */
 	struct air_cuda_step own;
@@ -238,7 +246,41 @@ static void launch_unplan(struct air_exec *ex, void *priv)
 		air_lt_unplan(p->lt);
 	if (p->wide)
 		air_wide_unplan(p->wide);
+	air_replay_close(ex->cuda, p->replay);
 	free(p);
+}
+
+static CUlaunchConfig config_of(const struct air_cuda_step *s, CUstream stream,
+				CUlaunchAttribute *cluster)
+{
+	*cluster = (CUlaunchAttribute){
+		.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+		.value.clusterDim = { s->cluster, 1, 1 },
+	};
+	return (CUlaunchConfig){
+		.gridDimX = s->grid[0],
+		.gridDimY = s->grid[1],
+		.gridDimZ = s->grid[2],
+		.blockDimX = s->block,
+		.blockDimY = 1,
+		.blockDimZ = 1,
+		.sharedMemBytes = s->shared,
+		.hStream = stream,
+		.attrs = cluster,
+		.numAttrs = s->cluster > 1,
+	};
+}
+
+/* No more clusters than find room: the others would begin when these end. */
+static void fit(struct air_cuda_step *s, CUfunction fn)
+{
+	CUlaunchAttribute cluster;
+	CUlaunchConfig config = config_of(s, NULL, &cluster);
+	int n = 0;
+
+	if (cu.OccupancyMaxActiveClusters(&n, fn, &config) == CUDA_SUCCESS &&
+	    n > 0 && s->grid[0] > (uint32_t)n * s->cluster)
+		s->grid[0] = (uint32_t)n * s->cluster;
 }
 
 static air_status find_functions(struct air_exec *ex, struct plan *p,
@@ -251,6 +293,8 @@ static air_status find_functions(struct air_exec *ex, struct plan *p,
 
 		if (st)
 			return st;
+		if (s->stays)
+			fit(s, p->fn[i]->fn);
 	}
 	if (!p->own.kernel)
 		return AIR_OK;
@@ -296,6 +340,11 @@ static air_status launch_plan(struct air_exec *ex, const struct air_plan *plan,
 			goto fail;
 	}
 	if (p->p.library) {
+		const struct air_matmul_params *m =
+			(const struct air_matmul_params *)p->p.params;
+
+		if (p->lt && m->m * m->n * m->k * m->batch < REPLAY_MACS)
+			p->replay = air_replay_open();
 		/* what follows the library takes the steps' place */
 		p->own = p->p.step[0];
 		p->p.step[0] = p->p.after;
@@ -329,22 +378,8 @@ static CUresult launch_step(struct plan *p, const struct air_cuda_step *s,
 			    CUstream stream)
 {
 	void *args[] = { p->p.params, ops };
-	CUlaunchAttribute cluster = {
-		.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-		.value.clusterDim = { s->cluster, 1, 1 },
-	};
-	CUlaunchConfig config = {
-		.gridDimX = s->grid[0],
-		.gridDimY = s->grid[1],
-		.gridDimZ = s->grid[2],
-		.blockDimX = s->block,
-		.blockDimY = 1,
-		.blockDimZ = 1,
-		.sharedMemBytes = s->shared,
-		.hStream = stream,
-		.attrs = &cluster,
-		.numAttrs = s->cluster > 1,
-	};
+	CUlaunchAttribute cluster;
+	CUlaunchConfig config = config_of(s, stream, &cluster);
 
 	return cu.LaunchKernelEx(&config, fn, args, NULL);
 }
@@ -400,17 +435,34 @@ static CUresult run_wide(struct air_exec *ex, struct plan *p,
 	});
 }
 
-static CUresult run_warm(struct air_exec *ex, struct plan *p,
-			 const uint64_t *addr, struct air_stream *s)
-{
-	CUresult r;
+/* What run_plan() is about. */
+struct execution {
+	struct air_exec *ex;
+	struct plan *p;
+	const uint64_t *addr;
+	struct air_stream *stream;
+};
 
-	if (!have_scratch(ex, s))
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (p->wide)
-		return run_wide(ex, p, addr, s);
-	r = air_lt_run(ex->cuda, p->lt, addr, s->scratch, s->stream);
-	return r == CUDA_SUCCESS ? launch_steps(ex, p, addr, s) : r;
+static CUresult enqueue(void *arg)
+{
+	struct execution *e = arg;
+	CUresult r = CUDA_SUCCESS;
+
+	if (e->p->wide)
+		return run_wide(e->ex, e->p, e->addr, e->stream);
+	if (e->p->lt)
+		r = air_lt_run(e->ex->cuda, e->p->lt, e->addr,
+			       e->stream->scratch, e->stream->stream);
+	return r == CUDA_SUCCESS ?
+		       launch_steps(e->ex, e->p, e->addr, e->stream) :
+		       r;
+}
+
+static bool is_cold(const struct air_exec *ex, const struct plan *p)
+{
+	return p->wide ? !air_wide_warm(ex->cuda, p->wide) :
+	       p->lt   ? !air_lt_warm(ex->cuda, p->lt) :
+			 false;
 }
 
 /*
@@ -418,25 +470,40 @@ static CUresult run_warm(struct air_exec *ex, struct plan *p,
  * resident kernel, nor while a stream waits, perhaps for this very operator: it
  * is then done by the kernel that does it where there is no library.
  */
-static CUresult run_library(struct air_exec *ex, struct plan *p,
-			    const uint64_t *addr, struct air_stream *s)
+static CUresult run_cold(struct execution *e)
 {
-	bool cold = p->wide ? !air_wide_warm(ex->cuda, p->wide) :
-			      !air_lt_warm(ex->cuda, p->lt);
+	struct air_exec *ex = e->ex;
 	struct air_operands ops;
 	CUresult r;
 
-	if (!cold)
-		return run_warm(ex, p, addr, s);
 	if (!ex->services->block_begin()) {
-		memcpy(ops.addr, addr, sizeof(ops.addr));
-		return launch_step(p, &p->own, p->own_fn->fn, &ops, s->stream);
+		memcpy(ops.addr, e->addr, sizeof(ops.addr));
+		return launch_step(e->p, &e->p->own, e->p->own_fn->fn, &ops,
+				   e->stream->stream);
 	}
 	air_cuda_quiet_begin(ex->cuda);
-	r = run_warm(ex, p, addr, s);
+	r = enqueue(e);
 	air_cuda_quiet_end(ex->cuda);
 	ex->services->block_end();
 	return r;
+}
+
+static CUresult run_plan(struct air_exec *ex, struct plan *p,
+			 const uint64_t *addr, struct air_stream *s)
+{
+	struct execution e = { ex, p, addr, s };
+
+	if ((p->lt || p->wide) && !have_scratch(ex, s))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (is_cold(ex, p))
+		return run_cold(&e);
+	return air_replay_run(ex->cuda, p->replay, &(struct air_replay_run){
+		.addr = addr,
+		.workspace = s->scratch,
+		.stream = s->stream,
+		.enqueue = enqueue,
+		.arg = &e,
+	});
 }
 
 /* The stream for @work, and what it has to wait for. */
@@ -572,10 +639,8 @@ static air_status launch_run(struct air_exec *ex, struct air_work *work)
 	if (r == CUDA_SUCCESS) {
 		if (work->launch)
 			r = launch_user(ex, s, work->launch);
-		else if (p->lt || p->wide)
-			r = run_library(ex, p, work->addr, s);
 		else
-			r = launch_steps(ex, p, work->addr, s);
+			r = run_plan(ex, p, work->addr, s);
 	}
 	if (r != CUDA_SUCCESS && !air_cuda_is_fatal(ex->cuda, r)) {
 		st = r == CUDA_ERROR_NOT_READY ? AIR_DEVICE_LOST :
