@@ -375,6 +375,16 @@ struct air_sum2 {
 	{
 		return air_reduce_lanes(x, *this, width);
 	}
+
+	/* of @n, which each thread of a warp sees */
+	__device__ __forceinline__ float2 all(const float2 *x, uint32_t n) const
+	{
+		float2 z = nothing();
+
+		for (uint32_t i = threadIdx.x % 32; i < n; i += 32)
+			z = (*this)(z, x[i]);
+		return over(z);
+	}
 };
 
 /* Over all threads of the part, result in all. Uses part.shared. */

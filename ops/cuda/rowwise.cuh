@@ -401,6 +401,18 @@ struct air_row_held {
 		return team.in_warp(m, air_max());
 	}
 
+	/*
+	 * The place of access @k. Addresses are calculated when they are
+	 * wanted: all at once, they take the registers of the row.
+	 */
+	__device__ __forceinline__ uint32_t place(int k) const
+	{
+		uint32_t at = first + k * width;
+
+		asm volatile("" : "+r"(at));
+		return at;
+	}
+
 	/* f(index, vector in, vector out) */
 	template <class F> __device__ __forceinline__ void write(T *y, F f)
 	{
@@ -410,7 +422,7 @@ struct air_row_held {
 			return;
 #pragma unroll
 		for (int k = 0; k < N; k++) {
-			uint32_t at = first + k * width;
+			uint32_t at = place(k);
 
 			v[k].opaque();
 			if (at < end) {
@@ -441,7 +453,7 @@ struct air_row_held {
 		for (int j = 0; j < N; j += M) {
 #pragma unroll
 			for (int k = 0; k < M; k++) {
-				uint32_t at = first + (j + k) * width;
+				uint32_t at = place(j + k);
 
 				if (at >= end)
 					continue;
@@ -450,7 +462,7 @@ struct air_row_held {
 			}
 #pragma unroll
 			for (int k = 0; k < M; k++) {
-				uint32_t at = first + (j + k) * width;
+				uint32_t at = place(j + k);
 
 				v[j + k].opaque();
 				if (at >= end)
@@ -561,15 +573,14 @@ __device__ __forceinline__ bool air_row_has_weights(const air_row_params &p,
 
 /* ----------------------------------------------------------------- bodies */
 
-/* The results of @row, with vectors of weights of type W by @w and @b. */
+/* The results of @row to @y, with vectors of weights of type W by @w and @b. */
 template <class OP, class T, class ROW, int V, class W, class LOADW,
 	  class LOADB>
 __device__ __forceinline__ void
 air_row_write(const air_row_params &p, const air_operands &ops, ROW &row,
-	      uint64_t r, const typename OP::stats &s, LOADW w, LOADB b)
+	      T *y, const typename OP::stats &s, LOADW w, LOADB b)
 {
 	using vec = air_row_vec<T, V>;
-	T *y = (T *)ops.addr[0] + air_row_offset(p, r, p.y_stride);
 
 	if constexpr (V == 1) {
 		row.write(y, [&](uint64_t at, const vec &v, vec &out) {
@@ -634,11 +645,13 @@ __device__ __forceinline__ void air_row_do(const air_row_params &p,
 					   const air_operands &ops,
 					   air_row_team &team, uint64_t r)
 {
+	/* before the row takes the registers that this may need */
+	T *y = (T *)ops.addr[0] + air_row_offset(p, r, p.y_stride);
 	ROW row(p, team, air_row_at<T>(p, ops, r));
 	typename OP::stats s = OP::measure(row, p);
 
 	air_row_write<OP, T, ROW, V, W>(
-		p, ops, row, r, s,
+		p, ops, row, y, s,
 		[&](auto &w, uint32_t at) {
 			w.load((const W *)ops.addr[2], at, 1.0f);
 		},
@@ -763,14 +776,32 @@ struct air_row_far_team : air_row_team {
 			     "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n\t"
 			     "@!done bra again;\n\t}"
 			     ::"r"(bar(i)), "r"(phase) : "memory");
-		z = op.nothing();
-		for (; at < all; at += 32)
-			z = op(z, pair[at]);
-		return op.over(z);
+		return op.all(pair, all);
 	}
 };
 
 #endif
+
+/*
+ * Out of line: side by side in one function, the bodies share what they
+ * calculate, and keep it in registers that the row needs.
+ */
+template <class BODY>
+__device__ __noinline__ void air_row_apart(const air_row_params &p,
+					   const air_operands &ops,
+					   air_part part)
+{
+	BODY::run(p, ops, part);
+}
+
+template <class OP, class T> struct air_row_loops {
+	static __device__ __forceinline__ void run(const air_row_params &p,
+						   const air_operands &ops,
+						   const air_part &part)
+	{
+		air_row_body<OP, T, air_row_loop<T>, 1>(p, ops, part);
+	}
+};
 
 /*
  * Vectors need aligned rows, which only the addresses tell, and weights that
@@ -789,11 +820,11 @@ __device__ __forceinline__ void air_row_with_weights(const air_row_params &p,
 			return;
 		}
 		if (!f32 && air_row_has_weights<T>(p, ops, true)) {
-			BODY<float>::run(p, ops, part);
+			air_row_apart<BODY<float>>(p, ops, part);
 			return;
 		}
 	}
-	air_row_body<OP, T, air_row_loop<T>, 1>(p, ops, part);
+	air_row_apart<air_row_loops<OP, T>>(p, ops, part);
 }
 
 template <class OP, class T, int N, bool MORE = false> struct air_row_vectors {
@@ -902,6 +933,7 @@ air_row_ahead<OP, T>::body<W>::run(const air_row_params &p,
 	/* nobody tells others before their barriers are made */
 	air_cluster_sync();
 	for (; r < p.rows; r += step) {
+		T *y = (T *)ops.addr[0] + air_row_offset(p, r, p.y_stride);
 		row_of row = next;
 
 #pragma unroll
@@ -912,7 +944,7 @@ air_row_ahead<OP, T>::body<W>::run(const air_row_params &p,
 
 		typename OP::stats s = OP::measure(row, p);
 
-		air_row_write<OP, T, row_of, V, W>(p, ops, row, r, s, load_w,
+		air_row_write<OP, T, row_of, V, W>(p, ops, row, y, s, load_w,
 						   load_b);
 	}
 	/* nobody leaves while others tell it of a row */

@@ -121,21 +121,22 @@ static uint32_t share_shared(struct air_row_params *p, uint64_t accesses,
 /*
  * Long rows one after the other, the next one on its way into registers, by
  * clusters that stay, with @weights vectors as long as a row in their shared
- * memory. Two blocks a multiprocessor, one of which is busy while the other
- * waits, unless that takes clusters of more blocks than every GPU has. Returns
- * whether so.
+ * memory. Blocks as large as there are, for clusters of few; where there is
+ * @much to compute, two a multiprocessor, one of which is busy while the other
+ * waits, as long as that does not take more blocks than every GPU's clusters
+ * have. Returns whether so.
  */
 static bool share_ahead(struct air_row_params *p, uint64_t accesses,
-			uint32_t weights, const struct air_cuda_device *dev,
-			uint32_t *shared)
+			uint32_t weights, bool much,
+			const struct air_cuda_device *dev, uint32_t *shared)
 {
-	uint32_t lanes = MAX_BLOCK / 2, cluster = 1, bytes;
+	uint32_t lanes = MAX_BLOCK / (much ? 2 : 1), cluster = 1, bytes;
 
 	if (dev->block || dev->cc < 90 || accesses <= MAX_BLOCK * HELD ||
 	    p->rows * accesses * 32 <= ALONE_BYTES)
 		return false;
 	if (accesses > (uint64_t)lanes * HELD * MAX_CLUSTER)
-		lanes *= 2;
+		lanes = MAX_BLOCK;
 	while (accesses > (uint64_t)lanes * HELD * cluster)
 		cluster *= 2;
 	bytes = weights * lanes * HELD * 16;
@@ -147,9 +148,11 @@ static bool share_ahead(struct air_row_params *p, uint64_t accesses,
 	return true;
 }
 
-static uint32_t weights_of(uint32_t op)
+static uint32_t weights_of(const struct airunner_desc *d)
 {
-	return op == AIR_OP_layer_norm ? 2 : op == AIR_OP_rms_norm;
+	if (d->op == AIR_OP_layer_norm)
+		return d->tensor[3].dtype ? 2 : 1;
+	return d->op == AIR_OP_rms_norm;
 }
 
 static void set_steps(struct air_row_params *p, const struct airunner_desc *d)
@@ -206,8 +209,9 @@ air_status air_row_plan(const struct airunner_desc *d,
 	set_steps(p, d);
 
 	if (has_vectors(p, width)) {
-		ahead = share_ahead(p, p->length / width, weights_of(d->op),
-				    dev, &shared);
+		ahead = share_ahead(p, p->length / width, weights_of(d),
+				    d->op == AIR_OP_softmax && size == 2, dev,
+				    &shared);
 		if (!ahead)
 			shared = share_shared(p, p->length / width, dev);
 		hold = ahead || shared ? HELD :

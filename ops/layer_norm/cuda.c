@@ -8,8 +8,10 @@ static air_status plan(const struct airunner_desc *d,
 		       const struct air_cuda_device *dev,
 		       struct air_cuda_plan *p, struct air_error *e)
 {
-	return air_row_plan(d, dev, "layer_norm", d->tensor[0].ndim - 1,
-			    air_attr_f64(d, AIR_LAYER_NORM_EPSILON), p);
+	return air_row_plan(
+		d, dev, d->tensor[3].dtype ? "layer_norm_bias" : "layer_norm",
+		d->tensor[0].ndim - 1, air_attr_f64(d, AIR_LAYER_NORM_EPSILON),
+		p);
 }
 
 const struct air_cuda_op air_cuda_layer_norm = {

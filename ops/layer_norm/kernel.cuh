@@ -17,8 +17,9 @@ template <class T> struct air_layer_norm {
 							const air_row_params &p)
 	{
 		float2 all = row.team.join(row.moments(), air_sum2());
-		float n = (float)p.length, mean = all.x / n;
-		float variance = all.y / n - mean * mean, scale;
+		float n = (float)p.length, part = 1.0f / n;
+		float mean = all.x * part, scale;
+		float variance = all.y * part - mean * mean;
 
 		/*
 		 * A mean of many times the deviation, or NaN: digits are lost.
@@ -31,9 +32,9 @@ template <class T> struct air_layer_norm {
 			});
 
 			variance = row.team.join({ rest, 0.0f },
-						 air_sum2()).x / n;
+						 air_sum2()).x * part;
 		}
-		scale = 1.0f / sqrtf(variance + p.epsilon);
+		scale = rsqrtf(variance + p.epsilon);
 		return { scale, -mean * scale };
 	}
 
@@ -42,6 +43,11 @@ template <class T> struct air_layer_norm {
 	{
 		return fmaf(fmaf(x, s.scale, s.shift), w, b);
 	}
+};
+
+/* Without a bias. */
+template <class T> struct air_layer_norm_plain : air_layer_norm<T> {
+	static constexpr bool biased = false;
 };
 
 template <>

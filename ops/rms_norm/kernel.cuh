@@ -19,7 +19,7 @@ template <class T> struct air_rms_norm {
 			{ row.sum([](float v) { return v * v; }), 0.0f },
 			air_sum2());
 
-		return { 1.0f / sqrtf(all.x / (float)p.length + p.epsilon) };
+		return { rsqrtf(all.x * (1.0f / (float)p.length) + p.epsilon) };
 	}
 
 	static __device__ __forceinline__ float finish(float x, const stats &s,

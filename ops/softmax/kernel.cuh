@@ -15,34 +15,43 @@ template <> __device__ __forceinline__ float air_softmax_exp<float>(float x)
 	return expf(x);
 }
 
-/* By what exponentials of differences to @max are too large beside @all. */
-template <class T>
-__device__ __forceinline__ float air_softmax_part(float max, float all)
+/* What exponentials are of differences to: no Inf - Inf of -Inf alone. */
+__device__ __forceinline__ float air_softmax_from(float max)
 {
-	return max == all ? 1.0f : air_softmax_exp<T>(max - all);
+	return max == -INFINITY ? 0.0f : max;
 }
 
-/* Two largest elements, with sums of exponentials of differences to them. */
+/* Largest elements, with sums of exponentials of differences to them. */
 template <class T> struct air_softmax_join {
 	__device__ __forceinline__ float2 nothing(void) const
 	{
 		return { -INFINITY, 0.0f };
 	}
-	__device__ __forceinline__ float2 operator()(float2 a, float2 b) const
-	{
-		float max = air_max()(a.x, b.x);
 
-		return { max, a.y * air_softmax_part<T>(a.x, max) +
-				      b.y * air_softmax_part<T>(b.x, max) };
-	}
 	/* of a warp */
 	__device__ __forceinline__ float2 over(float2 x) const
 	{
-		float max = air_reduce_lanes(x.x, air_max());
+		return all(&x, 1, 0);
+	}
 
-		return { max, air_reduce_lanes(
-				      x.y * air_softmax_part<T>(x.x, max),
-				      air_sum()) };
+	/* of @n, which each thread of a warp sees */
+	__device__ __forceinline__ float2 all(const float2 *x, uint32_t n) const
+	{
+		return all(x, n, threadIdx.x % 32);
+	}
+
+	__device__ __forceinline__ float2 all(const float2 *x, uint32_t n,
+					      uint32_t first) const
+	{
+		float max = -INFINITY, sum = 0.0f, from;
+
+		for (uint32_t i = first; i < n; i += 32)
+			max = air_max()(max, x[i].x);
+		max = air_reduce_lanes(max, air_max());
+		from = air_softmax_from(max);
+		for (uint32_t i = first; i < n; i += 32)
+			sum += x[i].y * air_softmax_exp<T>(x[i].x - from);
+		return { max, air_reduce_lanes(sum, air_sum()) };
 	}
 };
 
@@ -63,7 +72,7 @@ template <class T> struct air_softmax {
 		constexpr bool take = ROW::stays && sizeof(T) == 4;
 		float max = row.max(), sum;
 		/* nothing but -Inf in this warp may have others beside it */
-		float from = max == -INFINITY ? 0.0f : max;
+		float from = air_softmax_from(max);
 		auto f = [=](float v) { return air_softmax_exp<T>(v - from); };
 		float2 all;
 
@@ -72,10 +81,13 @@ template <class T> struct air_softmax {
 		else
 			sum = row.sum(f);
 		all = row.team.join({ max, sum }, air_softmax_join<T>());
-		return { all.x,
-			 (take ? air_softmax_part<T>(max, all.x) : 1.0f) /
-				 all.y,
-			 take };
+		if constexpr (take)
+			return { all.x,
+				 air_softmax_exp<T>(max -
+						    air_softmax_from(all.x)) /
+					 all.y,
+				 true };
+		return { all.x, 1.0f / all.y, false };
 	}
 
 	static __device__ __forceinline__ float finish(float x, const stats &s,
