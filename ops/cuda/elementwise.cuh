@@ -25,7 +25,8 @@
 /*
  * Vectors a thread has in flight in the resident kernel, whose blocks go round.
  * Launched blocks do one tile and end, and there the fewer the better: one of
- * each input.
+ * each input, while memory is what takes the time. Where the cache has all, it
+ * takes longer to start the blocks, and each thread does two.
  */
 #define AIR_EW_UNROLL 4
 
@@ -315,7 +316,12 @@ __device__ __forceinline__ void air_ew_body(const air_ew_params &p,
 		name(const __grid_constant__ air_ew_params p,                \
 		     const __grid_constant__ air_operands ops)               \
 	{                                                                    \
-		air_ew_body<F, 1>(p, ops, air_part_launched(nullptr));       \
+		air_part part = air_part_launched(nullptr);                  \
+\
+		if (p.pairs)                                                 \
+			air_ew_body<F, 2>(p, ops, part);                     \
+		else                                                         \
+			air_ew_body<F, 1>(p, ops, part);                     \
 	}
 
 /*

@@ -34,6 +34,7 @@ enum air_ew_mode {
  * @stride: elements, by operand and dimension
  * @scalar: the operator's
  * @stream: the result is too large to be found in the cache later
+ * @pairs: launched threads take two units at once (AIR_EW_FLAT)
  */
 struct air_ew_params {
 	uint64_t n;
@@ -46,7 +47,7 @@ struct air_ew_params {
 	int64_t stride[AIR_EW_OPERANDS][AIRUNNER_MAX_DIMS];
 	float scalar[2];
 	uint32_t stream;
-	uint32_t resv;
+	uint32_t pairs;
 };
 
 /* Threads of a block of operators that compute much (gelu). */

@@ -109,6 +109,11 @@ air_status air_ew_plan(const struct airunner_desc *d,
 		p->mode = AIR_EW_FLAT;
 		p->n = dims.count;
 		p->unit = width;
+		/* more blocks than run at a time, all from the cache */
+		p->pairs = unroll == 1 && !p->stream &&
+			   dims.count / width > (uint64_t)dev->sms * 2048;
+		if (p->pairs)
+			unroll = 2;
 		blocks = (dims.count / width + threads * unroll - 1) /
 			 (threads * unroll);
 	} else {
