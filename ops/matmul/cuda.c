@@ -12,11 +12,6 @@ AIR_CUDA_FATBIN_DECLARE(matmul);
 #define MAX_GRID 0x7fffffffu
 /* Products smaller than this are not worth a library's large tiles. */
 #define SMALL_MACS (1ull << 18)
-/*
- * One row by so large a matrix, columns along memory, is ours: on an H200 1.09
- * times as fast as cuBLASLt's at 32 MiB, 1.00 at 64 MiB, 0.69 at 512 MiB.
- */
-#define DOT_BYTES (64ull << 20)
 /* Of y, as a library's kernels have them. */
 #define TILE_M 128
 #define TILE_N 256
@@ -250,9 +245,6 @@ static air_status plan(const struct airunner_desc *d,
 	plan->library = p->k > 0 &&
 			p->m * p->n * p->k * p->batch >= SMALL_MACS;
 	how = choose(p, air_elem_size(a), dev, !plan->library);
-	if (how == AIR_MATMUL_DOT && p->m == 1 &&
-	    p->n * p->k * p->batch * air_elem_size(a) <= DOT_BYTES)
-		plan->library = false;
 	plan->bytes = ((p->m + p->n) * p->k * air_elem_size(a) +
 		       p->m * p->n * air_elem_size(y)) * p->batch;
 	if (plan->library)
