@@ -18,7 +18,8 @@ template <class T> struct air_layer_norm {
 	{
 		float2 all = row.team.join(row.moments(), air_sum2());
 		float n = (float)p.length, part = 1.0f / n;
-		float mean = all.x * part, scale;
+		/* divided: the mean of equal elements is to be that element */
+		float mean = all.x / n, scale;
 		float variance = all.y * part - mean * mean;
 
 		/*
