@@ -7,9 +7,11 @@
 template <class T> struct air_layer_norm {
 	static constexpr bool weighted = true;
 	static constexpr bool biased = true;
+	/* of what 16 bits can tell, the product may be rounded before the sum */
+	static constexpr bool exact = sizeof(T) == 4;
 	struct stats {
 		float scale;
-		float shift;
+		float shift;	/* exact: to be added before */
 	};
 
 	template <class ROW>
@@ -36,13 +38,15 @@ template <class T> struct air_layer_norm {
 						 air_sum2()).x * part;
 		}
 		scale = rsqrtf(variance + p.epsilon);
-		return { scale, -mean * scale };
+		return { scale, exact ? -mean : -mean * scale };
 	}
 
 	static __device__ __forceinline__ float finish(float x, const stats &s,
 						       float w, float b)
 	{
-		return fmaf(fmaf(x, s.scale, s.shift), w, b);
+		x = exact ? (x + s.shift) * s.scale :
+			    fmaf(x, s.scale, s.shift);
+		return fmaf(x, w, b);
 	}
 };
 
