@@ -77,5 +77,8 @@ air_status air_stream_wait(air_channel *ch, air_token token, void *stream)
 	while ((status = ch->ops->stream_wait(ch, index, stream)) == AIR_BUSY &&
 	       !air_channel_done(ch, index))
 		sched_yield();
+	/* It would be one too many of those that wait. */
+	if (status == AIR_FULL)
+		return wait_here(ch, index);
 	return status == AIR_BUSY ? AIR_OK : status;
 }

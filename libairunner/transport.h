@@ -41,7 +41,8 @@
  *	errors as for @doorbell. NULL: it always is
  * @handover: be ready for @stream_wait. NULL: the worker's device is not this
  *	process's
- * @stream_wait: as air_stream_wait(), for a ring index. AIR_BUSY: not now
+ * @stream_wait: as air_stream_wait(), for a ring index. AIR_BUSY: not now.
+ *	AIR_FULL: too many streams wait; nothing was enqueued
  * @served: whether somebody drains the channel
  * @notify_fd: the descriptor for air_channel_fd()
  * @notify_clear: make it unreadable until the next completion

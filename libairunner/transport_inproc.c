@@ -256,8 +256,14 @@ static air_status inproc_stream_wait(struct air_channel *ch, uint64_t index,
 	air_status status =
 		air_worker_stream_wait(ic->wch, index, stream, &e);
 
-	return status == AIR_OK || status == AIR_BUSY ? status :
-							explain(status, &e);
+	switch (status) {
+	case AIR_OK:
+	case AIR_BUSY:
+	case AIR_FULL:
+		return status;
+	default:
+		return explain(status, &e);
+	}
 }
 
 /* ------------------------------------------------------------ wake-ups */

@@ -37,8 +37,8 @@ extern "C" {
  *
  * Work enqueued in @stream after this call begins only once @token has
  * completed, whatever its status, and sees what it wrote. The caller's CPU does
- * not wait for it: the first call for a channel waits for the worker, later
- * ones enqueue a wait and ring the worker's bell. Nothing is enqueued when
+ * not wait for it, but in two cases below: the first call for a channel waits
+ * for the worker, later ones enqueue a wait and ring the worker's bell. Nothing is enqueued when
  * @token has completed already. The token stays as it was: its completion is
  * still to be collected.
  *
@@ -46,9 +46,24 @@ extern "C" {
  * the creation of descriptors, modules and device buffers, and the end of
  * channels, take until no stream waits. Should such a request stand unanswered
  * before @token in the ring (another thread's, or an air_module_unload()), the
- * call itself waits for @token instead. Calls of the caller's own for which
- * CUDA waits for the device (cudaFree(), cudaDeviceSynchronize()) wait for the
- * stream, and so for @token.
+ * call itself waits for @token instead.
+ *
+ * A stream that waits keeps one of the GPU's queues to the process; on an H200
+ * nothing is launched any more once all are taken, also not what the streams
+ * wait for. So this process's streams that wait at a time may be half as many
+ * as there are queues: CUDA_DEVICE_MAX_CONNECTIONS of them if the environment
+ * has it (as it was at air_open()), else 8. For a stream beyond that the call
+ * itself waits for @token: all of them with one queue. What @token depends on
+ * must therefore not come from the caller after the call. cuStreamWaitValue64()
+ * and the like of the program's own take queues, too, but are not counted.
+ *
+ * Of the caller's own calls, cudaFree(), cudaFreeHost(), cudaHostUnregister()
+ * and the loading of a module wait until no stream waits, and nobody's launches
+ * return meanwhile: for what has not been launched yet, that is for ever. Make
+ * none from air_stream_wait() on until the stream is past it; nor have a second
+ * air_device on this GPU, which knows nothing of this one's streams, make
+ * anything meanwhile. cudaDeviceSynchronize() and cuModuleUnload() wait for the
+ * stream as well, but let launches through.
  *
  * Completions are passed on by the worker, in the order of submission: what was
  * submitted before @token has completed as well when the stream goes on, also

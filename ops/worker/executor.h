@@ -198,7 +198,8 @@ struct air_executor_config {
  * @handover_open: fill in what a channel needs for it
  * @handover_close: nobody stores any more: let pass whoever waits
  * @stream_wait: what is enqueued in @stream from now on begins when the word
- *	has reached base + @n. From any thread, also while others call it
+ *	has reached base + @n. From any thread, also while others call it.
+ *	AIR_FULL: so many wait that the device could do nothing beside one more
  */
 struct air_executor_ops {
 	uint32_t abi;

@@ -261,7 +261,8 @@ air_status air_worker_handover(struct air_wchannel *ch);
 /*
  * As air_stream_wait(), for ring index @index. For channels that began with
  * index 0. AIR_BUSY, and nothing enqueued: the worker is in a call that waits
- * for streams.
+ * for streams. AIR_FULL, likewise: with one more that waits the device could do
+ * nothing else.
  */
 air_status air_worker_stream_wait(struct air_wchannel *ch, uint64_t index,
 				  void *stream, struct air_error *e);

@@ -121,6 +121,16 @@ static void enqueue(CUstream s, CUdeviceptr p, uint64_t value, int waits,
 	pthread_mutex_unlock(&pending_lock);
 }
 
+static int is_pinned(const void *begin, size_t size)
+{
+	for (int i = 0; i < MAX_PINNED; i++)
+		if (pinned[i].base &&
+		    (char *)pinned[i].base < (char *)begin + size &&
+		    (char *)begin < (char *)pinned[i].base + pinned[i].size)
+			return 1;
+	return 0;
+}
+
 static int is_registered(const void *p)
 {
 	for (int i = 0; i < MAX_RANGES; i++)
@@ -470,6 +480,8 @@ EXPORT CUresult cuMemHostRegister(void *p, size_t size, unsigned int flags)
 {
 	int slot = -1;
 
+	if (is_pinned(p, size))
+		return CUDA_ERROR_INVALID_VALUE;
 	for (int i = 0; i < MAX_RANGES; i++) {
 		if (!range[i].base)
 			slot = i;
@@ -499,6 +511,8 @@ EXPORT CUresult cuMemHostUnregister(void *p)
 EXPORT CUresult cuMemHostGetDevicePointer(CUdeviceptr *out, void *p,
 					  unsigned int flags)
 {
+	if (!is_registered(p) && !is_pinned(p, 1))
+		return CUDA_ERROR_INVALID_VALUE;
 	*out = (CUdeviceptr)p;
 	return healthy();
 }

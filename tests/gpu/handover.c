@@ -31,6 +31,7 @@
 #define ROUNDS	   1024
 #define LAPS	   20000 /* submissions to a ring of 4 */
 #define STREAMS	   40
+#define QUEUES	   8	/* of CUDA's, unless the environment says */
 #define WIDE	   1024 /* of a matrix that cuBLASLt is for */
 #define TIME_LIMIT INT64_C(10000000000)
 #define CHECK_S	   20
@@ -74,8 +75,9 @@ static struct {
 			   unsigned int, unsigned int, unsigned int,
 			   unsigned int, CUstream, void **, void **);
 	CUresult (*mem_alloc)(CUdeviceptr *, size_t);
-	CUresult (*mem_free)(CUdeviceptr);
 	CUresult (*host_alloc)(void **, size_t);
+	CUresult (*host_register)(void *, size_t, unsigned int);
+	CUresult (*synchronize)(void);
 	CUresult (*memset_d8)(CUdeviceptr, unsigned char, size_t);
 	CUresult (*dtoh)(void *, CUdeviceptr, size_t);
 	CUresult (*stream_create)(CUstream *, unsigned int);
@@ -192,8 +194,9 @@ static void load_cuda(void)
 	find(lib, "cuModuleGetFunction", &cu.module_function);
 	find(lib, "cuLaunchKernel", &cu.launch);
 	find(lib, "cuMemAlloc_v2", &cu.mem_alloc);
-	find(lib, "cuMemFree_v2", &cu.mem_free);
 	find(lib, "cuMemAllocHost_v2", &cu.host_alloc);
+	find(lib, "cuMemHostRegister_v2", &cu.host_register);
+	find(lib, "cuCtxSynchronize", &cu.synchronize);
 	find(lib, "cuMemsetD8_v2", &cu.memset_d8);
 	find(lib, "cuMemcpyDtoH_v2", &cu.dtoh);
 	find(lib, "cuStreamCreate", &cu.stream_create);
@@ -268,8 +271,8 @@ static void set_up(void)
 	AIR(air_buffer_alloc(ch, SLOTS * N * 4, AIR_HOST, &in_buf));
 	AIR(air_buffer_import(ch, (void *)out, SLOTS * N * 4, AIR_DEVICE,
 			      &out_buf));
-	AIR(air_buffer_import(ch, (void *)told, 4096, AIR_HOST, &gate_buf));
-	gate_word = (volatile uint32_t *)(told + 64);
+	AIR(air_buffer_alloc(ch, 4096, AIR_HOST, &gate_buf));
+	gate_word = air_buffer_data(gate_buf);
 	for (uint64_t i = 0; i < SLOTS; i++) {
 		AIR(air_tensor_view(in_buf, i * N * 4, &d, &x[i]));
 		AIR(air_tensor_view(out_buf, i * N * 4, &d, &y[i]));
@@ -303,7 +306,7 @@ static air_token submit_gate(air_channel *to)
 	struct air_launch_config c = { .size = sizeof(c),
 				       .grid = { 1, 1, 1 },
 				       .block = { 1, 1, 1 } };
-	struct air_pointer p = { .ref = air_buffer_ref(gate_buf, 512),
+	struct air_pointer p = { .ref = air_buffer_ref(gate_buf, 0),
 				 .bytes = 4 };
 	uint64_t args = 0;
 	air_token token;
@@ -316,6 +319,29 @@ static air_token submit_gate(air_channel *to)
 static void collect(air_token token)
 {
 	AIR(air_wait(ch, token, TIME_LIMIT, NULL));
+}
+
+static pthread_t opener;
+
+static void *open_later(void *arg)
+{
+	usleep(200000);
+	*gate_word = 1;
+	return NULL;
+}
+
+/*
+ * The gate opens while the caller is in air_stream_wait(), should that wait
+ * itself, and otherwise while the stream waits.
+ */
+static void open_soon(void)
+{
+	pthread_create(&opener, NULL, open_later, NULL);
+}
+
+static void opened(void)
+{
+	pthread_join(opener, NULL);
 }
 
 /* -------------------------------------------------------------------- checks
@@ -409,19 +435,39 @@ static void check_failure(void)
 	held = submit_gate(ch);
 	AIR(air_execute_relu(relu, AIR_NO_REF, air_tensor_ref(&y[0]),
 			     air_buffer_ref(in_buf, 1u << 30), &bad));
+	open_soon();
 	AIR(air_stream_wait(ch, bad, stream));
-	*gate_word = 1;
 	st = passes(stream, 5e6) ? air_wait(ch, bad, TIME_LIMIT, NULL)
 				 : AIR_TIMEOUT;
 	result(st == AIR_BAD_RANGE, "%s", air_status_string(st));
+	opened();
 	collect(held);
 }
 
-static void *open_later(void *arg)
+/* Memory that is CUDA's own, which it need not register, is an operand. */
+static void check_pinned(void)
 {
-	usleep(300000);
-	*gate_word = 1;
-	return NULL;
+	air_buffer *buf;
+	air_tensor t;
+	air_token token;
+	float *memory;
+	CUresult r;
+	int good = 1;
+
+	begin("memory of cuMemAllocHost()");
+	CU(cu.host_alloc((void **)&memory, N * 4));
+	r = cu.host_register(memory, N * 4, 0);
+	AIR(air_buffer_import(ch, memory, N * 4, AIR_HOST, &buf));
+	AIR(air_tensor_view(buf, 0, &x[0].desc, &t));
+	for (int i = 0; i < N; i++)
+		memory[i] = (float)(i % 2 ? i : -i);
+	AIR(air_execute_relu(relu, AIR_NO_REF, air_tensor_ref(&t),
+			     air_tensor_ref(&t), &token));
+	collect(token);
+	for (int i = 0; i < N; i++)
+		good &= memory[i] == (float)(i % 2 ? i : 0);
+	result(good, "%p; to register it gives %d", (void *)memory, (int)r);
+	AIR(air_buffer_free(buf));
 }
 
 static void make_wide(air_channel *to, air_tensor t[3], air_descriptor **d)
@@ -443,18 +489,17 @@ static void check_put_off(void)
 	air_descriptor *d;
 	air_channel *other;
 	air_tensor t[3];
-	pthread_t opener;
 
 	begin("requests while a stream waits");
 	held = submit_gate(ch);
 	token = submit(0, 3);
+	open_soon();
 	AIR(air_stream_wait(ch, token, stream));
 	launch_differ(stream, out, 3);
-	pthread_create(&opener, NULL, open_later, NULL);
 	open_channel(&other, 4);
 	make_wide(other, t, &d);
 	AIR(air_channel_destroy(other));
-	pthread_join(opener, NULL);
+	opened();
 	verdict(passes(stream, 5e6) && counted() == 0);
 	collect(held);
 	collect(token);
@@ -481,9 +526,10 @@ static void check_cold(void)
 		held = submit_gate(ch);
 		AIR(air_submit(ch, &call, 1, &wide));
 		token = submit(1, value);
+		open_soon();
 		AIR(air_stream_wait(ch, token, stream));
 		launch_differ(stream, out + N * 4, value);
-		*gate_word = 1;
+		opened();
 		if (!passes(stream, 5e6))
 			break;
 		collect(held);
@@ -497,8 +543,35 @@ static void check_cold(void)
 	AIR(air_destroy_matmul_descriptor(d));
 }
 
-/* The resident kernel has to be launched, and rings be served, beside them. */
-static void check_many(void)
+/* Streams that the library lets wait. */
+static int may_wait(void)
+{
+	const char *queues = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+
+	return (queues && *queues ? atoi(queues) : QUEUES) / 2;
+}
+
+/* Small operators of a channel of its own, in bursts. */
+static void work_beside(air_channel *other, air_descriptor *d, air_tensor *t)
+{
+	for (int burst = 0; burst < 10; burst++) {
+		/* longer than until the resident kernel parks */
+		usleep(5000);
+		for (int i = 0; i < 100; i++) {
+			air_token mine;
+
+			AIR(air_execute_relu(d, AIR_NO_REF, air_tensor_ref(t),
+					     air_tensor_ref(t), &mine));
+			AIR(air_wait(other, mine, TIME_LIMIT, NULL));
+		}
+	}
+}
+
+/*
+ * The resident kernel has to be launched, and rings be served, beside as many
+ * streams as may wait.
+ */
+static void check_beside(void)
 {
 	CUstream s[STREAMS];
 	const int64_t shape[] = { N };
@@ -506,68 +579,84 @@ static void check_many(void)
 	air_descriptor *d;
 	air_channel *other;
 	air_tensor t;
-	int through = 0;
+	int n = may_wait(), through = 0, waiting = 0;
 
-	begin("work beside 40 streams that wait");
+	begin("work beside streams that wait");
 	open_channel(&other, 6);
 	AIR(air_tensor_alloc(other, AIR_HOST, AIR_F32, 1, shape, &t));
 	AIR(air_create_relu_descriptor(other, &d, &t.desc, &t.desc));
-	for (int i = 0; i < STREAMS; i++)
+	for (int i = 0; i < n; i++)
 		CU(cu.stream_create(&s[i], CU_STREAM_NON_BLOCKING));
 	held = submit_gate(ch);
 	token = submit(2, 5);
-	for (int i = 0; i < STREAMS; i++)
+	for (int i = 0; i < n; i++)
 		AIR(air_stream_wait(ch, token, s[i]));
-	for (int burst = 0; burst < 10; burst++) {
-		/* longer than until it parks */
-		usleep(5000);
-		for (int i = 0; i < 100; i++) {
-			air_token mine;
-
-			AIR(air_execute_relu(d, AIR_NO_REF, air_tensor_ref(&t),
-					     air_tensor_ref(&t), &mine));
-			AIR(air_wait(other, mine, TIME_LIMIT, NULL));
-		}
-	}
+	work_beside(other, d, &t);
+	for (int i = 0; i < n; i++)
+		waiting += !passes(s[i], 0);
 	*gate_word = 1;
-	for (int i = 0; i < STREAMS; i++)
+	for (int i = 0; i < n; i++)
 		through += passes(s[i], 5e6);
-	result(through == STREAMS, "%d came through", through);
+	result(through == n && waiting == n, "%d waited, %d came through",
+	       waiting, through);
 	collect(held);
 	collect(token);
 	AIR(air_channel_destroy(other));
 }
 
-static void *free_memory(void *arg)
+/* More than may: for the others the caller waits. */
+static void check_many(void)
 {
-	CUdeviceptr p;
+	CUstream s[STREAMS];
+	air_token held, token;
+	int through = 0;
 
+	begin("more streams than may wait");
+	for (int i = 0; i < STREAMS; i++)
+		CU(cu.stream_create(&s[i], CU_STREAM_NON_BLOCKING));
+	held = submit_gate(ch);
+	token = submit(2, 5);
+	open_soon();
+	for (int i = 0; i < STREAMS; i++) {
+		AIR(air_stream_wait(ch, token, s[i]));
+		launch_differ(s[i], out + 2 * N * 4, 5);
+	}
+	for (int i = 0; i < STREAMS; i++)
+		through += passes(s[i], 5e6);
+	opened();
+	result(through == STREAMS && counted() == 0, "%d came through",
+	       through);
+	collect(held);
+	collect(token);
+}
+
+static void *synchronize(void *arg)
+{
 	CU(cu.set_current(ctx));
-	CU(cu.mem_alloc(&p, 1 << 20));
-	CU(cu.mem_free(p));
+	CU(cu.synchronize());
 	return NULL;
 }
 
 /* Another thread waits for the device, and what is to be done is not launched.
  */
-static void check_free(void)
+static void check_synchronize(void)
 {
 	air_token held, token;
 	struct air_call call;
 	pthread_t thread;
 
-	begin("memory freed while a stream waits");
+	begin("device waited for while a stream waits");
 	held = submit_gate(ch);
 	AIR(air_prepare_relu(relu, &call, AIR_NO_REF, air_tensor_ref(&y[3]),
 			     air_tensor_ref(&x[3])));
 	call.flags = AIR_CALL_BARRIER;
 	AIR(air_submit(ch, &call, 1, &token));
+	open_soon();
 	AIR(air_stream_wait(ch, token, stream));
-	pthread_create(&thread, NULL, free_memory, NULL);
-	usleep(100000);
-	*gate_word = 1;
+	pthread_create(&thread, NULL, synchronize, NULL);
 	verdict(passes(stream, 5e6));
 	pthread_join(thread, NULL);
+	opened();
 	collect(held);
 	collect(token);
 }
@@ -630,11 +719,13 @@ int main(int argc, char **argv)
 	check_latency();
 	check_late();
 	check_failure();
+	check_pinned();
 	check_put_off();
 	check_cold();
 	check_quiet();
+	check_beside();
 	check_many();
-	check_free();
+	check_synchronize();
 	begin("end");
 	AIR(air_channel_destroy(ch));
 	AIR(air_close(dev));

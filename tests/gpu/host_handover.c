@@ -30,12 +30,17 @@
 #define TIME_LIMIT INT64_C(60000000000)
 /* Submissions: more laps than a completion word can tell apart. */
 #define LONG_AGO 1000
+/* Streams that may wait at a time; they are half of the GPU's queues. */
+#define LIMIT 3
+#define QUEUES "6"
 
 static struct fake_cuda *fake;
 static __typeof__(&cuStreamCreateWithPriority) stream_create;
 static __typeof__(&cuStreamQuery) stream_query;
 static __typeof__(&cuStreamWaitValue64) stream_wait;
 static __typeof__(&cuStreamWriteValue64) stream_write;
+static __typeof__(&cuMemAllocHost) host_alloc;
+static __typeof__(&cuMemFreeHost) host_free;
 
 static air_device *dev;
 static air_channel *ch;
@@ -79,6 +84,7 @@ static int set_up(void **state)
 
 	memset(fake, 0, sizeof(*fake));
 	fake->regs = 32;
+	setenv("CUDA_DEVICE_MAX_CONNECTIONS", QUEUES, 1);
 	ok(air_open("inproc:", &o, &dev));
 	open_channel(&ch, 2);
 	ok(air_tensor_alloc(ch, AIR_HOST, AIR_F32, 1, (const int64_t[]){ 64 },
@@ -506,6 +512,113 @@ static void test_product(void **state)
 	ok(air_destroy_matmul_descriptor(d));
 }
 
+/* ------------------------------------------------------- how many may wait */
+
+struct call {
+	air_token token;
+	CUstream stream;
+	int done;
+};
+
+static void *call_stream_wait(void *arg)
+{
+	struct call *call = arg;
+
+	ok(air_stream_wait(ch, call->token, call->stream));
+	__atomic_store_n(&call->done, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* In place of @s, for which there is no room, the caller waits. */
+static void assert_caller_waits(CUstream s, air_token token)
+{
+	struct call call = { .token = token, .stream = s };
+	unsigned int waits = fake->waits;
+	uint64_t limit = now() + 20000000;
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, call_stream_wait, &call);
+	while (now() < limit) {
+		assert_int_equal(
+			__atomic_load_n(&call.done, __ATOMIC_ACQUIRE), 0);
+		sched_yield();
+	}
+	hold(0);
+	pthread_join(thread, NULL);
+	assert_int_equal(fake->waits, waits);
+	assert_passes(s);
+	/* still to be collected */
+	ok(air_poll(ch, token, NULL));
+}
+
+/*
+ * As many streams wait as may, one of them more than once; when they are
+ * through, as many may again.
+ */
+static void test_too_many(void **state)
+{
+	CUstream s[LIMIT + 1];
+
+	for (int i = 0; i <= LIMIT; i++)
+		assert_int_equal(
+			stream_create(&s[i], CU_STREAM_NON_BLOCKING, 0), 0);
+	for (unsigned int round = 1; round <= 3; round++) {
+		air_token first = wait_for_pending(s[0]), second = submit();
+
+		for (int i = 1; i < LIMIT; i++)
+			ok(air_stream_wait(ch, first, s[i]));
+		ok(air_stream_wait(ch, second, s[0]));
+		assert_int_equal(fake->waits, round * (LIMIT + 1));
+		assert_waits(s[0]);
+		assert_caller_waits(s[LIMIT], second);
+		for (int i = 0; i < LIMIT; i++)
+			assert_passes(s[i]);
+		ok(air_wait(ch, first, TIME_LIMIT, NULL));
+	}
+}
+
+/* Nor may any where the environment leaves one queue. */
+static void test_no_queue_to_spare(void **state)
+{
+	struct air_device_options o = { .size = sizeof(o),
+					.threads = 1,
+					.executors = "cuda-launch" };
+	air_device *former = dev;
+	air_channel *mine = ch;
+	air_token token;
+
+	setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1", 1);
+	ok(air_open("inproc:", &o, &dev));
+	open_channel(&ch, 2);
+	make_operator();
+	hold(1);
+	token = submit();
+	assert_caller_waits(stream, token);
+	assert_int_equal(fake->waits, 0);
+	ok(air_channel_destroy(ch));
+	ok(air_close(dev));
+	dev = former;
+	ch = mine;
+}
+
+/* Memory that CUDA has allocated, and will not register, is an operand. */
+static void test_pinned(void **state)
+{
+	air_tensor_desc d = x.desc;
+	air_buffer *buf;
+	air_token token;
+	void *memory;
+
+	assert_int_equal(host_alloc(&memory, 4096), 0);
+	ok(air_buffer_import(ch, memory, 4096, AIR_HOST, &buf));
+	ok(air_tensor_view(buf, 512, &d, &x));
+	token = submit();
+	ok(air_wait(ch, token, TIME_LIMIT, NULL));
+	ok(air_buffer_free(buf));
+	ok(air_drain(ch, TIME_LIMIT));
+	assert_int_equal(host_free(memory), 0);
+}
+
 /* ----------------------------------------------------------------- quiet */
 
 #define BURST 8
@@ -608,7 +721,9 @@ int main(void)
 		TEST(test_channel_ends), TEST(test_failure),
 		TEST(test_lost),	 TEST(test_put_off),
 		TEST(test_behind_it),	 TEST(test_product),
-		TEST(test_quiet),	 TEST(test_threads),
+		TEST(test_too_many),	 TEST(test_no_queue_to_spare),
+		TEST(test_pinned),	 TEST(test_quiet),
+		TEST(test_threads),
 	};
 	struct fake_cuda *(*control)(void);
 	void *driver = dlopen(getenv("AIRUNNER_LIBCUDA"), RTLD_NOW);
@@ -622,6 +737,8 @@ int main(void)
 	find(driver, "cuStreamQuery", &stream_query);
 	find(driver, "cuStreamWaitValue64_v2", &stream_wait);
 	find(driver, "cuStreamWriteValue64_v2", &stream_write);
+	find(driver, "cuMemAllocHost_v2", &host_alloc);
+	find(driver, "cuMemFreeHost", &host_free);
 	fake = control();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

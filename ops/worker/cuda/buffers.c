@@ -13,6 +13,7 @@ struct air_map {
 	struct air_wbuffer *buf;
 	enum {
 		HOST_MAPPED,	/* registered here */
+		HOST_PINNED,	/* of CUDA's own */
 		DEVICE_OURS,	/* from devmem.c */
 		DEVICE_THEIRS,	/* a pointer of the client's */
 	} kind;
@@ -70,7 +71,9 @@ air_status air_cuda_buffer_map(struct air_cuda *c, struct air_wbuffer *buf,
 	} else {
 		m->kind = HOST_MAPPED;
 		st = air_hostmem_map(c, buf->host, buf->size, &addr, &e);
-		if (st) {
+		if (st && air_hostmem_pinned(c, buf->host, buf->size, &addr)) {
+			m->kind = HOST_PINNED;
+		} else if (st) {
 			c->services->log("%s", e.text);
 			free(m);
 			return st;
@@ -150,6 +153,7 @@ void air_cuda_buffers_restore(struct air_cuda *c)
 			/* without it operators do not find the buffer */
 			air_devmem_alloc(c, m->buf->size, &addr, NULL);
 			break;
+		case HOST_PINNED:
 		case DEVICE_THEIRS:
 			/* it went with the old context */
 			break;

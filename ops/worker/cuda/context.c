@@ -114,6 +114,7 @@ air_status air_cuda_get(const struct air_worker_services *services,
 		return air_fail(e, AIR_NO_MEMORY, "cuda: out of memory");
 	c->services = services;
 	c->users = 1;
+	c->max_waiting = air_waiting_limit();
 	st = pick_device(c, e);
 	if (!st) {
 		pthread_mutex_lock(&reset_lock);

@@ -96,6 +96,7 @@ struct air_cuda {
 	struct air_dev_block *cached;
 	struct air_map *maps;			/* buffers that were mapped */
 	struct air_handover_page *pages;	/* handover.c */
+	uint32_t max_waiting;			/* waiting.c */
 	CUstream service;			/* control path */
 
 	struct air_cublaslt *lt;
@@ -175,6 +176,12 @@ air_status air_hostmem_map(struct air_cuda *c, void *host, uint64_t size,
 /* Once for each successful map. Memory stays registered until it is asked for
  * again or the GPU is quiet. */
 void air_hostmem_unmap(struct air_cuda *c, void *host, uint64_t size);
+/*
+ * Where [host, host + size) is for the GPU if CUDA itself allocated it, for
+ * somebody of the process (cudaMallocHost()): that it refuses to register.
+ */
+bool air_hostmem_pinned(const struct air_cuda *c, void *host, uint64_t size,
+			uint64_t *addr);
 /* Unregister what nobody maps, unless a stream waits. Only while quiet. */
 void air_hostmem_trim(struct air_cuda *c);
 void air_hostmem_lost(struct air_cuda *c);
@@ -215,6 +222,21 @@ air_status air_cuda_stream_wait(struct air_cuda *c,
 				void *stream, struct air_error *e);
 /* Before the context goes; whoever still waits is let pass. */
 void air_cuda_handovers_free(struct air_cuda *c);
+
+/* -------------------------------------------------------------- waiting.c */
+
+/* How many streams may wait at a time, as the environment has it. */
+uint32_t air_waiting_limit(void);
+
+/*
+ * @stream is about to wait until *@word has reached @until. False: it must not,
+ * as @limit others wait. A stream that waits for @word already is no other. Any
+ * thread.
+ */
+bool air_waiting_add(CUstream stream, const uint64_t *word, uint64_t until,
+		     uint32_t limit);
+/* The word is about to go. */
+void air_waiting_forget(const uint64_t *word);
 
 /* ------------------------------------------------------------- cublaslt.c */
 

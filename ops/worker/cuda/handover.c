@@ -115,8 +115,10 @@ void air_cuda_handover_close(struct air_cuda *c, struct air_handover *h)
 void air_cuda_handovers_free(struct air_cuda *c)
 {
 	for (struct air_handover_page *p = c->pages; p; p = p->next) {
-		for (uint32_t i = 0; i < WORDS; i++)
+		for (uint32_t i = 0; i < WORDS; i++) {
 			let_pass(&p->word[i]);
+			air_waiting_forget(host_of(&p->word[i]));
+		}
 		air_cuda_buffer_unmap(c, &p->buf, AIRUNNER_EXEC_CUDA_LAUNCH);
 	}
 	/* CUDA reads them until it has unregistered them */
@@ -161,6 +163,10 @@ air_status air_cuda_stream_wait(struct air_cuda *c,
 	if (!addr || __atomic_load_n(&c->lost, __ATOMIC_RELAXED))
 		return air_fail(e, AIR_DEVICE_LOST, "cuda: %s is lost",
 				c->device_name);
+	/* should it fail below: what is waited for comes all the same */
+	if (!air_waiting_add(stream, h->word, h->base + n, c->max_waiting))
+		return air_fail(e, AIR_FULL, "cuda: %u streams wait already",
+				c->max_waiting);
 	raise_last(h->priv, h->base + n);
 	r = cu.CtxPushCurrent(c->ctx);
 	if (r == CUDA_SUCCESS) {

@@ -138,6 +138,26 @@ air_status air_hostmem_map(struct air_cuda *c, void *host, uint64_t size,
 	return AIR_OK;
 }
 
+bool air_hostmem_pinned(const struct air_cuda *c, void *host, uint64_t size,
+			uint64_t *addr)
+{
+	CUdeviceptr first = 0, last = 0;
+	uint64_t begin, end;
+
+	pages(host, size, &begin, &end);
+	/* also what is registered here has an address, until it is trimmed */
+	for (const struct air_host_range *r = c->ranges; r; r = r->next)
+		if (overlaps(r, begin, end))
+			return false;
+	if (cu.MemHostGetDevicePointer(&first, host, 0) != CUDA_SUCCESS ||
+	    cu.MemHostGetDevicePointer(&last, (char *)host + size - 1, 0) !=
+		    CUDA_SUCCESS ||
+	    last - first != size - 1)
+		return false;
+	*addr = first;
+	return true;
+}
+
 void air_hostmem_unmap(struct air_cuda *c, void *host, uint64_t size)
 {
 	uint64_t begin, end, stale = 0;
