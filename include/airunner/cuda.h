@@ -38,9 +38,9 @@ extern "C" {
  * Work enqueued in @stream after this call begins only once @token has
  * completed, whatever its status, and sees what it wrote. The caller's CPU does
  * not wait for it, but in two cases below: the first call for a channel waits
- * for the worker, later ones enqueue a wait and ring the worker's bell. Nothing is enqueued when
- * @token has completed already. The token stays as it was: its completion is
- * still to be collected.
+ * for the worker, later ones enqueue a wait and ring the worker's bell. Nothing
+ * is enqueued when @token has completed already. The token stays as it was: its
+ * completion is still to be collected.
  *
  * While a stream waits, whatever makes CUDA wait for all streams is put off:
  * the creation of descriptors, modules and device buffers, and the end of
