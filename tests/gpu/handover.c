@@ -31,6 +31,7 @@
 #define ROUNDS	   1024
 #define LAPS	   20000 /* submissions to a ring of 4 */
 #define STREAMS	   40
+#define REPEATS	   6	/* until the product is a graph, and once more */
 #define QUEUES	   8	/* of CUDA's, unless the environment says */
 #define WIDE	   1024 /* of a matrix that cuBLASLt is for */
 #define TIME_LIMIT INT64_C(10000000000)
@@ -452,7 +453,7 @@ static void check_pinned(void)
 	air_token token;
 	float *memory;
 	CUresult r;
-	int good = 1;
+	int good;
 
 	begin("memory of cuMemAllocHost()");
 	CU(cu.host_alloc((void **)&memory, N * 4));
@@ -463,7 +464,7 @@ static void check_pinned(void)
 		memory[i] = (float)(i % 2 ? i : -i);
 	AIR(air_execute_relu(relu, AIR_NO_REF, air_tensor_ref(&t),
 			     air_tensor_ref(&t), &token));
-	collect(token);
+	good = !air_wait(ch, token, TIME_LIMIT, NULL);
 	for (int i = 0; i < N; i++)
 		good &= memory[i] == (float)(i % 2 ? i : 0);
 	result(good, "%p; to register it gives %d", (void *)memory, (int)r);
@@ -507,7 +508,8 @@ static void check_put_off(void)
 
 /*
  * The library's first run, for which it loads code, comes before what the
- * stream waits for, and is held back until the stream does.
+ * stream waits for, and is held back until the stream does. Likewise later,
+ * when it is to become a graph, and is one.
  */
 static void check_cold(void)
 {
@@ -522,7 +524,7 @@ static void check_cold(void)
 			       air_tensor_ref(&t[1]), air_tensor_ref(&t[2]),
 			       AIR_NO_REF, AIR_NO_REF));
 	call.flags = AIR_CALL_BARRIER;
-	for (float value = 4; value < 7; value++) {
+	for (float value = 4; value < 4 + REPEATS; value++) {
 		held = submit_gate(ch);
 		AIR(air_submit(ch, &call, 1, &wide));
 		token = submit(1, value);

@@ -30,8 +30,10 @@
 #define TIME_LIMIT INT64_C(60000000000)
 /* Submissions: more laps than a completion word can tell apart. */
 #define LONG_AGO 1000
+/* More products than it takes until they become a graph. */
+#define REPEATS 10
 /* Streams that may wait at a time; they are half of the GPU's queues. */
-#define LIMIT 3
+#define LIMIT  3
 #define QUEUES "6"
 
 static struct fake_cuda *fake;
@@ -476,39 +478,79 @@ static void test_behind_it(void **state)
 	pthread_join(thread, NULL);
 }
 
-/* Loads no code for the library's first product while a stream waits. */
-static void test_product(void **state)
+static void prepare_product(air_descriptor **d, struct air_call *call)
 {
 	const int64_t shape[] = { 256, 256 };
-	air_token first, product, last;
-	struct air_call call;
-	air_descriptor *d;
 	air_tensor t[3];
 
 	for (int i = 0; i < 3; i++)
 		ok(air_tensor_alloc(ch, AIR_HOST, AIR_F32, 2, shape, &t[i]));
-	ok(air_create_matmul_descriptor(ch, &d, &t[0].desc, &t[1].desc,
+	ok(air_create_matmul_descriptor(ch, d, &t[0].desc, &t[1].desc,
 					&t[2].desc, NULL, NULL, false, false, 1,
 					0, AIR_ACT_NONE));
-	ok(air_prepare_matmul(d, &call, AIR_NO_REF, air_tensor_ref(&t[0]),
+	ok(air_prepare_matmul(*d, call, AIR_NO_REF, air_tensor_ref(&t[0]),
 			      air_tensor_ref(&t[1]), air_tensor_ref(&t[2]),
 			      AIR_NO_REF, AIR_NO_REF));
 	/* held back until the stream waits */
-	call.flags = AIR_CALL_BARRIER;
+	call->flags = AIR_CALL_BARRIER;
+}
+
+static void run_call(const struct air_call *call)
+{
+	air_token token;
+
+	ok(air_submit(ch, call, 1, &token));
+	ok(air_wait(ch, token, TIME_LIMIT, NULL));
+}
+
+/* ... with a stream that waits for what comes behind it. */
+static void run_while_one_waits(const struct air_call *call)
+{
+	air_token first, token, last;
+
 	hold(1);
 	first = submit();
-	ok(air_submit(ch, &call, 1, &product));
+	ok(air_submit(ch, call, 1, &token));
 	last = submit();
 	ok(air_stream_wait(ch, last, stream));
 	hold(0);
 	assert_passes(stream);
 	ok(air_wait(ch, first, TIME_LIMIT, NULL));
-	ok(air_wait(ch, product, TIME_LIMIT, NULL));
+	ok(air_wait(ch, token, TIME_LIMIT, NULL));
 	ok(air_wait(ch, last, TIME_LIMIT, NULL));
+}
+
+/* Loads no code for the library's first product while a stream waits. */
+static void test_product(void **state)
+{
+	struct air_call call;
+	air_descriptor *d;
+
+	prepare_product(&d, &call);
+	run_while_one_waits(&call);
 	assert_int_equal(fake->products, 0);
-	ok(air_submit(ch, &call, 1, &product));
-	ok(air_wait(ch, product, TIME_LIMIT, NULL));
+	run_call(&call);
 	assert_int_equal(fake->products, 1);
+	ok(air_destroy_matmul_descriptor(d));
+}
+
+/* Nor is a graph made of it then; one that is there runs. */
+static void test_graph(void **state)
+{
+	struct air_call call;
+	air_descriptor *d;
+	unsigned int replays;
+
+	prepare_product(&d, &call);
+	run_call(&call);
+	for (int i = 0; i < REPEATS; i++)
+		run_while_one_waits(&call);
+	assert_int_equal(fake->graphs, 0);
+	run_call(&call);
+	assert_int_equal(fake->graphs, 1);
+	replays = fake->replays;
+	run_while_one_waits(&call);
+	assert_int_equal(fake->replays, replays + 1);
 	ok(air_destroy_matmul_descriptor(d));
 }
 
@@ -539,8 +581,8 @@ static void assert_caller_waits(CUstream s, air_token token)
 
 	pthread_create(&thread, NULL, call_stream_wait, &call);
 	while (now() < limit) {
-		assert_int_equal(
-			__atomic_load_n(&call.done, __ATOMIC_ACQUIRE), 0);
+		assert_int_equal(__atomic_load_n(&call.done, __ATOMIC_ACQUIRE),
+				 0);
 		sched_yield();
 	}
 	hold(0);
@@ -715,14 +757,23 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-		TEST(test_arguments),	 TEST(test_completed),
-		TEST(test_waits),	 TEST(test_one_after_the_other),
-		TEST(test_late),	 TEST(test_late_for_the_channel),
-		TEST(test_channel_ends), TEST(test_failure),
-		TEST(test_lost),	 TEST(test_put_off),
-		TEST(test_behind_it),	 TEST(test_product),
-		TEST(test_too_many),	 TEST(test_no_queue_to_spare),
-		TEST(test_pinned),	 TEST(test_quiet),
+		TEST(test_arguments),
+		TEST(test_completed),
+		TEST(test_waits),
+		TEST(test_one_after_the_other),
+		TEST(test_late),
+		TEST(test_late_for_the_channel),
+		TEST(test_channel_ends),
+		TEST(test_failure),
+		TEST(test_lost),
+		TEST(test_put_off),
+		TEST(test_behind_it),
+		TEST(test_product),
+		TEST(test_graph),
+		TEST(test_too_many),
+		TEST(test_no_queue_to_spare),
+		TEST(test_pinned),
+		TEST(test_quiet),
 		TEST(test_threads),
 	};
 	struct fake_cuda *(*control)(void);
