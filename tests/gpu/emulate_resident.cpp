@@ -130,7 +130,7 @@ struct client {
 	air_ring ring;
 	uint8_t collected[1 << ORDER];
 	uint64_t published;
-	uint64_t plans[8];
+	uint64_t plans[16];
 	air_res_buffer buffers[4];
 	uint64_t *cells;
 	uint32_t leader;
@@ -168,13 +168,15 @@ static void make_client(client *c, uint32_t place)
 	c->plans[2] = (uint64_t)&plan_sum;
 	c->plans[3] = (uint64_t)&plan_big;
 	c->plans[4] = (uint64_t)&plan_product;
+	/* wants the same place near at hand */
+	c->plans[12] = (uint64_t)&plan_product;
 	c->buffers[1].addr = (uint64_t)c->cells;
 	c->buffers[1].size = CELLS * 8;
 	channels[place].sq = (uint64_t)c->ring.sq;
 	channels[place].cq = (uint64_t)c->ring.cq;
 	channels[place].plans = (uint64_t)c->plans;
 	channels[place].buffers = (uint64_t)c->buffers;
-	channels[place].n_plans = 8;
+	channels[place].n_plans = 16;
 	channels[place].n_buffers = 4;
 	channels[place].order = ORDER;
 	c->leader = place;
@@ -421,6 +423,50 @@ static void products(client *c)
 		fail("shares that began ahead", read, rounds);
 }
 
+/*
+ * Products in a row of which the one in the middle cannot be posted ahead: it
+ * has a time-out, or its descriptor is not at hand.
+ */
+static void products_between(client *c, bool timed)
+{
+	const uint32_t x = 10, y = 1000, m = 2000;
+	uint64_t first;
+
+	recall(c);
+	expect("recalled", returned(c, AIR_RES_RECALLED), c->published);
+	first = c->published;
+	for (int r = 0; r < 6; r++) {
+		submit(c, 4, 0, y, x, m);
+		if (timed) {
+			air_sqe sqe = {};
+
+			sqe.word[0] = airunner_sqe_head(AIRUNNER_OP_EXEC, 0,
+							60000, 4);
+			sqe.word[1] = airunner_ref(1, y * 8);
+			sqe.word[2] = airunner_ref(1, x * 8);
+			sqe.word[3] = airunner_ref(1, m * 8);
+			publish(c, &sqe);
+		} else {
+			submit(c, 12, 0, y, x, m);
+		}
+		submit(c, 4, 0, y, x, m);
+	}
+	attach(c, first);
+	for (uint64_t i = first; i < c->published; i++)
+		expect("status, product between", wait_for(c, i).status, 0);
+}
+
+/* What was passed on long ago, with the same number, gives nobody a ring. */
+static void old_words(client *c, client *d)
+{
+	attach(d, d->published);
+	chain(d, 10);
+	store_sys(&state.attach[c->leader],
+		  airunner_word(c->leader, tag[c->leader]));
+	chain(d, 70);
+	expect("rings attached", state.attached, 1);
+}
+
 /* Things a leader does not do: the ring comes back at that index. */
 static void foreign(client *c)
 {
@@ -491,6 +537,8 @@ int main(void)
 	shares(c);
 	puts("ok shares");
 	products(c);
+	products_between(c, false);
+	products_between(c, true);
 	puts("ok products");
 	foreign(c);
 	puts("ok foreign");
@@ -498,8 +546,9 @@ int main(void)
 	puts("ok runs");
 	recall(c);
 	expect("recalled", returned(c, AIR_RES_RECALLED), c->published);
+	old_words(c, d);
+	puts("ok old words");
 	attach(c, c->published);
-	attach(d, 0);
 	chain(c, 70);
 	chain(d, 70);
 	runs(d, 3, 2);

@@ -253,6 +253,8 @@ __device__ __forceinline__ void fetch_ahead(uint64_t from, uint32_t bytes)
  */
 __device__ __forceinline__ void air_go(void)
 {
+	/* all lanes of a warp at once, wherever they come from */
+	__syncwarp();
 	asm volatile("bar.sync 2, %0;" ::"n"(AIR_RES_WORKERS + 32) : "memory");
 }
 

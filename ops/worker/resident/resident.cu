@@ -50,7 +50,7 @@
 #define RUN_IDLE_NS    100000 /* a run ends when nothing came for so long */
 #define RUN_SLOTS      16     /* of the ring, at least, for a block of a run */
 #define ASK_EVERY      8      /* rounds between looks at what the host says */
-#define LOOK_EVERY     64     /* likewise, of leaders that wait, if others do */
+#define LOOK_EVERY     64     /* likewise, where others look as well */
 #define CLOCK_TICKS    (1u << 20) /* between looks at both clocks */
 #define PAUSE_TICKS    6000	  /* how long the fetching warp holds back */
 #define LOOK_AHEAD     8	  /* entries, for one to be shared */
@@ -717,10 +717,10 @@ __device__ void fetch_loop(const service sv)
 					break;
 				}
 			}
-			bool host =
-				__any_sync(~0u, slot < here && s.host_memory);
+			uint32_t hosts = __ballot_sync(
+				~0u, slot < here && s.host_memory);
 
-			if (host)
+			if (hosts)
 				fence_sys();
 			if (slot < here) {
 				entry &e = self.ring[(n + slot) % DEPTH];
@@ -732,7 +732,9 @@ __device__ void fetch_loop(const service sv)
 					e.run = s.run;
 					e.block = s.block;
 					e.blocks = s.blocks;
-					e.how = s.how | (host ? HOST : 0);
+					e.how = s.how |
+						(hosts >> slot * 8 & 0xff ? HOST
+									  : 0);
 					e.status = s.status;
 					e.detail = s.detail;
 				}
@@ -975,20 +977,25 @@ __device__ __forceinline__ uint64_t share_word(const entry &e, uint32_t shares)
 
 /*
  * By the first warp, at entry @i, which is shared: the next one that is, if it
- * is known and can be posted ahead: a matrix that is read early is of none of
- * the operators between, nor of this one. Else NO_ID. Helpers that have no
- * share of this one do not know what others have written.
+ * is known, with all in front of it, and can be posted ahead: a matrix that is
+ * read early is of none of the operators between, nor of this one. Else NO_ID.
+ * Helpers that have no share of this one do not know what others have written.
  */
 __device__ uint32_t find_ahead(uint32_t i)
 {
 	uint32_t lane = threadIdx.x % 32, k = i + 1 + lane;
 	const entry &mine = self.ring[k % DEPTH];
-	uint32_t found = __ballot_sync(
-		~0u, lane < LOOK_AHEAD &&
-			     gate_passed(&self.fetched[k % DEPTH], k / DEPTH) &&
-			     mine.how == SHARED && mine.plan && mine.block);
+	bool there = lane < LOOK_AHEAD &&
+		     gate_passed(&self.fetched[k % DEPTH], k / DEPTH);
+	bool shared = there && mine.how & SHARED && mine.plan;
+	bool fit = shared && mine.how == SHARED && mine.block;
+	uint32_t known = __ballot_sync(~0u, there);
+	uint32_t found = __ballot_sync(~0u, shared);
+	uint32_t fits = __ballot_sync(~0u, fit);
+	uint32_t first = found & -found;
 
-	if (!found)
+	/* helpers that wait for one cannot do another before it */
+	if (!(first & fits) || (known & (first - 1)) != first - 1)
 		return NO_ID;
 
 	const uint32_t next = i + __ffs(found);
@@ -1075,8 +1082,11 @@ __device__ void work_loop(void)
 	for (uint32_t i = 0;; i++) {
 		entry &e = self.ring[i % DEPTH];
 
+		/* nothing to do, or another leader wants them for long */
 		if (threadIdx.x == 0 && self.owner && !self.in_run &&
-		    !gate_passed(&self.fetched[i % DEPTH], i / DEPTH))
+		    self.ahead == NO_ID &&
+		    (!gate_passed(&self.fetched[i % DEPTH], i / DEPTH) ||
+		     (i % LOOK_EVERY == 0 && load_acquire(&g.job->waiting))))
 			leave_helpers();
 		while (!gate_await(&self.fetched[i % DEPTH], i / DEPTH))
 			;
@@ -1386,6 +1396,9 @@ __device__ bool await_ring(uint32_t me, uint32_t tag)
 
 		if (others)
 			since = gpu_now();
+		/* what was passed on may be as old as all tags */
+		if (airunner_word_lap(attach) == tag)
+			attach = load_sys(&g.host->attach[me]);
 		if (airunner_word_lap(attach) == tag) {
 			atomicAdd(&g.state->attached, 1);
 			__threadfence();
