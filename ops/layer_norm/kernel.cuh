@@ -7,7 +7,7 @@
 template <class T> struct air_layer_norm {
 	static constexpr bool weighted = true;
 	static constexpr bool biased = true;
-	/* of what 16 bits can tell, the product may be rounded before the sum */
+	/* 16 bits cannot tell whether the product was rounded before the sum */
 	static constexpr bool exact = sizeof(T) == 4;
 	struct stats {
 		float scale;
