@@ -513,14 +513,22 @@ static void check_put_off(void)
  */
 static void check_cold(void)
 {
+	air_ref workspace = AIR_NO_REF;
 	air_token held, wide, token;
+	air_buffer *scratch = NULL;
 	struct air_call call;
 	air_descriptor *d;
 	air_tensor t[3];
+	size_t bytes;
 
 	begin("first matrix product");
 	make_wide(ch, t, &d);
-	AIR(air_prepare_matmul(d, &call, AIR_NO_REF, air_tensor_ref(&t[0]),
+	AIR(air_get_matmul_workspace_size(d, &bytes));
+	if (bytes) {
+		AIR(air_buffer_alloc(ch, bytes, AIR_DEVICE, &scratch));
+		workspace = air_buffer_ref(scratch, 0);
+	}
+	AIR(air_prepare_matmul(d, &call, workspace, air_tensor_ref(&t[0]),
 			       air_tensor_ref(&t[1]), air_tensor_ref(&t[2]),
 			       AIR_NO_REF, AIR_NO_REF));
 	call.flags = AIR_CALL_BARRIER;
@@ -542,6 +550,8 @@ static void check_cold(void)
 		collect(wide);
 	}
 	verdict(passes(stream, 0) && counted() == 0);
+	if (scratch)
+		AIR(air_buffer_free(scratch));
 	AIR(air_destroy_matmul_descriptor(d));
 }
 
