@@ -155,7 +155,8 @@ class Channel:
         check(lib.air_cancel(self.handle, token))
 
     def stream_wait(self, token, stream=None):
-        """Have a CUDA stream wait for @token; the CPU does not. Of an
+        """Have a CUDA stream wait for @token; the CPU does not, unless too
+        many streams wait already (airunner/cuda.h has the rules). Of an
         "inproc:" device only. @stream is the number of a stream, None the
         legacy default stream:
 
