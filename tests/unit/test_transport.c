@@ -275,9 +275,16 @@ static void test_event_loop(void **state)
 		assert_int_equal(c.token, token);
 		assert_int_equal(c.status, AIR_OK);
 	}
-	/* Nothing outstanding: nothing to read, once it is armed. */
-	assert_ok(air_channel_arm(u.ch));
-	assert_int_equal(poll(&p, 1, 0), 0);
+	/*
+	 * Nothing outstanding: nothing to read, once it is armed and what the
+	 * worker was about to say of the last one has been said.
+	 */
+	for (int i = 0; i < 3; i++) {
+		assert_ok(air_channel_arm(u.ch));
+		if (poll(&p, 1, 100) == 0)
+			return;
+	}
+	fail_msg("readable again and again, with nothing outstanding");
 }
 
 #define THREADS 4
