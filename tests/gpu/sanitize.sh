@@ -27,16 +27,12 @@ if ! command -v "$SANITIZER" >/dev/null; then
 	echo "sanitize $tool: skipped: there is no $SANITIZER"
 	exit 77
 fi
-# What the tool says of cuBLASLt's kernels (races between copies by the tensor
-# memory accelerator) is not ours to mend.
-only=()
-[ "$tool" = racecheck ] && only=(--kernel-name kernel_substring=air_)
 # Limits of the executor's and the test's are for a GPU at full speed.
 export AIRUNNER_TEST_PATIENCE=10 CUDA_MODULE_LOADING=LAZY
 begin=$SECONDS
 pids=()
 for i in $(seq "$slices"); do
-	timeout -k 5 $((seconds + 30)) "$SANITIZER" --tool "$tool" "${only[@]}" \
+	timeout -k 5 $((seconds + 30)) "$SANITIZER" --tool "$tool" \
 		--error-exitcode 9 "$SELFCHECK" "$PLUGIN" "$executor" \
 		"$i/$slices" "$seconds" >"$logs/$i" 2>&1 &
 	pids+=($!)
@@ -47,6 +43,14 @@ for i in $(seq "$slices"); do
 	rc=$?
 	grep -q '^selfcheck' "$logs/$i" && begun=1
 	[ $rc -eq 0 ] && continue
+	# What racecheck says of cuBLASLt's kernels is not ours to mend. (To have
+	# the tool leave them out makes it crash.)
+	if [ "$tool $rc" = "racecheck 9" ] && grep -q ' 0 wrong' "$logs/$i" &&
+		! grep -A1 'Race reported' "$logs/$i" | grep -q ' air_'; then
+		echo "-- slice $i/$slices: hazards in kernels of cuBLASLt only"
+		sed -i 's/^\(=*\) RACECHECK SUMMARY.*/\1 (not ours)/' "$logs/$i"
+		continue
+	fi
 	bad=$((bad + 1))
 	echo "-- slice $i/$slices: status $rc ($([ $rc -eq 124 ] &&
 		echo "no end after $((seconds + 30)) s" ||
