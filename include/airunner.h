@@ -31,8 +31,8 @@
  *    and so may everything that belongs to it; what is being destroyed may
  *    not be in use by another thread's call. Who does not need that saves what
  *    it costs: AIR_CHANNEL_SINGLE_CALLER.
- *  - fork: a child must not use objects of its parent (AIR_FORKED); it opens
- *    its own.
+ *  - fork: a child must not use objects of its parent (AIR_FORKED), nor the
+ *    memory of its buffers, which it may not have; it opens its own.
  */
 #ifndef AIRUNNER_H
 #define AIRUNNER_H
@@ -379,16 +379,18 @@ AIR_API air_status air_wait(air_channel *ch, air_token token,
 
 /**
  * air_poll_many() - collect completions of consecutive tokens
- * @first: the first of @n tokens, as air_submit() gives them out
+ * @first: the first of @n tokens of one air_submit(); those of several calls
+ *	need not be consecutive
  * @completions: out, may be NULL: @n of them, of which *@done are written
  * @done: out, always written: how many tokens, from @first on, are used up
  *
  * Collects in this order what is there, for less than as many calls of
  * air_poll() cost. AIR_OK: all @n, and all of them went well. AIR_PENDING:
- * *@done did, the next one has not completed. Anything else is the status of
- * the last one collected, @first + *@done - 1, which failed: call again for
- * those behind it. AIR_BAD_TOKEN: it is @first + *@done that is unknown or was
- * collected before.
+ * *@done did, the next one has not completed. AIR_BAD_TOKEN: it is @first +
+ * *@done that is unknown or was collected before. Anything else is the status
+ * of the last one collected, @first + *@done - 1, which failed: call again for
+ * those behind it. But with *@done 0, or if that one went well, it is the
+ * channel's: AIR_CHANNEL_DEAD, AIR_RESET, AIR_FORKED, AIR_BAD_ARGUMENT.
  */
 AIR_API air_status air_poll_many(air_channel *ch, air_token first, uint32_t n,
 				 struct air_completion *completions,

@@ -469,8 +469,12 @@ air_status air_buffer_alloc(air_channel *ch, size_t bytes, air_memory memory,
 				return status;
 		}
 	} else {
-		status = air_mapping_create(&buf->mapping, ch->ops->mapping,
-					    bytes, "airunner-buffer");
+		status = air_mapping_create(
+			&buf->mapping,
+			ch->ops->mapping == AIR_MAPPING_ANONYMOUS ?
+				AIR_MAPPING_BUFFER :
+				ch->ops->mapping,
+			bytes, "airunner-buffer");
 		if (status == AIR_OK)
 			status = register_buffer(ch, buf);
 		if (status == AIR_OK && !ch->ops->keep_fd)

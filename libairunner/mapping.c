@@ -35,17 +35,17 @@ static air_status refused(const char *what, size_t size)
 }
 
 /*
- * Memory of this process only. What is large is private, as that is what huge
+ * Memory of this process only. A large buffer is private, as that is what huge
  * pages are given to without being asked for as root: page tables of small ones
  * cost operators that stream through their operands a quarter of their speed.
  */
-static void *map_anonymous(size_t size)
+static void *map_anonymous(size_t size, enum air_mapping_kind kind)
 {
 	int prot = PROT_READ | PROT_WRITE;
 	char *addr, *first;
 	size_t before;
 
-	if (size < HUGE_PAGE)
+	if (size < HUGE_PAGE || kind != AIR_MAPPING_BUFFER)
 		return mmap(NULL, size, prot, MAP_SHARED | MAP_ANONYMOUS, -1,
 			    0);
 	/* from a multiple of a huge page on: map more, cut off both ends */
@@ -63,6 +63,7 @@ static void *map_anonymous(size_t size)
 		munmap(addr, before);
 	if (before < HUGE_PAGE)
 		munmap(first + size, HUGE_PAGE - before);
+	madvise(first, size, MADV_DONTFORK);
 	/* where there are none, small pages do */
 	madvise(first, size, MADV_HUGEPAGE);
 	return first;
@@ -80,8 +81,8 @@ air_status air_mapping_create(struct air_mapping *m, enum air_mapping_kind kind,
 		return air_error_set(AIR_NO_MEMORY,
 				     "%zu bytes are more than there can be",
 				     bytes);
-	if (kind == AIR_MAPPING_ANONYMOUS) {
-		m->addr = map_anonymous(m->size);
+	if (kind != AIR_MAPPING_SEALED) {
+		m->addr = map_anonymous(m->size, kind);
 	} else {
 		m->fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 		if (m->fd < 0)

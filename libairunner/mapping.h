@@ -16,8 +16,14 @@ struct air_mapping {
 };
 
 enum air_mapping_kind {
-	/* For a worker in this process; of huge pages where it is large. */
+	/* For a worker in this process. */
 	AIR_MAPPING_ANONYMOUS,
+	/*
+	 * Likewise, and of huge pages where it is large. Then it is no memory
+	 * of children: to be copied when either writes would cost the huge
+	 * pages, and part a GPU from the page that it was given.
+	 */
+	AIR_MAPPING_BUFFER,
 	/*
 	 * A memfd under seals that keep its size, so that neither side can
 	 * take the memory away from under the other. @fd stays open.

@@ -478,7 +478,10 @@ static air_status collect_many(struct air_channel *ch, uint64_t index,
 			status = AIR_PENDING;
 			break;
 		}
-		if (status != AIR_OK || !claim(ch, index + i)) {
+		/* the library's own, between calls of two submits */
+		if (status != AIR_OK ||
+		    meta_of(ch, index + i) & AIR_SLOT_INTERNAL ||
+		    !claim(ch, index + i)) {
 			status = bad_token(index + i + 1);
 			break;
 		}

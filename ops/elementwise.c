@@ -57,9 +57,12 @@ static void part_streamed(const struct plan *plan, float *const *p,
 {
 	float block[STREAM_BLOCK];
 
-	for (uint64_t at = begin; at < end; at += STREAM_BLOCK) {
-		uint64_t m = end - at < STREAM_BLOCK ? end - at : STREAM_BLOCK;
-
+	for (uint64_t at = begin, m; at < end; at += m) {
+		/* blocks end with a line: parts of lines cannot be streamed */
+		m = STREAM_BLOCK -
+		    (uintptr_t)(p[0] + at) % 64 / sizeof(*block);
+		if (m > end - at)
+			m = end - at;
 		plan->kernel(block, p[1] + at,
 			     plan->it.n == 3 ? p[2] + at : NULL, m,
 			     plan->param);

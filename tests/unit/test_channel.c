@@ -3,6 +3,7 @@
  * Channels: submitting, completions, waiting. The worker is the test itself
  * (fake_worker.h), or a real one where threads have to meet.
  */
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -10,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -894,6 +896,35 @@ static void test_fork(void **state)
 	assert_ok(air_wait(f.ch, token, 0, NULL));
 }
 
+/* A large buffer keeps its pages: a child has no part in them. */
+static void test_fork_large(void **state)
+{
+	const size_t bytes = 4 << 20;
+	unsigned char there;
+	air_device *dev;
+	air_channel *ch;
+	air_buffer *buf;
+	char *data;
+	int status;
+	pid_t pid;
+
+	assert_ok(air_open("inproc:", NULL, &dev));
+	assert_ok(air_channel_create(dev, NULL, &ch));
+	assert_ok(air_buffer_alloc(ch, bytes, AIR_HOST, &buf));
+	data = air_buffer_data(buf);
+	memset(data, 1, bytes);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(mincore(data, 1, &there) && errno == ENOMEM ? 0 : 1);
+	memset(data, 2, bytes);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_ok(air_channel_destroy(ch));
+	assert_ok(air_close(dev));
+}
+
 /* ------------------------------------------------------------ real threads */
 
 #define WAITERS 4
@@ -1101,6 +1132,7 @@ int main(void)
 		T(test_create_arguments),
 		T(test_options_of_other_versions),
 		T(test_fork),
+		T(test_fork_large),
 	};
 	const struct CMUnitTest together[] = {
 		cmocka_unit_test(test_waiters_get_their_own),
