@@ -119,6 +119,10 @@ $(CUDA_DIR)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -isystem $(CUDA_HOME)/include $(CFLAGS) -c $< -o $@
 
+# Plans are for what the code was compiled for.
+$(CUDA_DIR)/ops/worker/cuda/context.o: CPPFLAGS += -DAIR_CUDA_NEWEST=$(CUDA_PTX)
+$(CUDA_DIR)/ops/worker/cuda/context.o: $(CUDA_DIR)/archs
+
 $(B)/libairunner-cuda.so: $(CUDA_OBJ)
 	$(CC) -shared $(LDFLAGS) -Wl,-z,defs -Wl,-soname,$(@F) -o $@ $^ $(LDLIBS)
 

@@ -309,9 +309,10 @@ air_reduce_rows_short(const air_reduce_params &p, const air_operands &ops,
 				if (lane + h * p.lanes < vectors)
 					v[r][h] = air_load_vec<in, V>(
 						x + (lane + h * p.lanes) * V);
-			/* what is less than a vector */
-			if (vectors * V + lane < p.inner)
-				s[r] = R::load(x[vectors * V + lane]);
+			/* what is less than a vector: there may be one lane */
+			for (uint32_t i = vectors * V + lane; i < p.inner;
+			     i += p.lanes)
+				s[r] = R::combine(s[r], R::load(x[i]));
 		}
 #pragma unroll
 		for (int r = 0; r < ROWS; r++) {
@@ -391,9 +392,9 @@ air_reduce_rows_long(const air_reduce_params &p, const air_operands &ops,
 					R::add(m,
 					       air_reduce_vector<R, V>(v[u]));
 		}
-		/* what is less than a vector */
-		if (n * V + lane < job.n)
-			R::add(m, R::load(job.x[n * V + lane]));
+		/* what is less than a vector: there may be one lane */
+		for (uint64_t i = n * V + lane; i < job.n; i += p.lanes)
+			R::add(m, R::load(job.x[i]));
 		s = air_reduce_team<R>(p, part, R::total(m));
 		if (lane == 0 && base + mine < jobs)
 			air_reduce_emit<R>(p, ops, base + mine, s);

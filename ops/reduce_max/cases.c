@@ -38,6 +38,8 @@ static void reference(const struct conf_call *c)
 static const struct conf_case cases[] = {
 	CASE("rows of all lengths", CONF_ALL, CONF_T(DENSE, 5),
 	     CONF_T(DENSE, 5, CONF_N1), 2, 0),
+	CASE("rows that do not touch", CONF_ALL, CONF_T(DENSE, 5),
+	     CONF_T(PADDED, 5, CONF_N1), 2, 0),
 	CASE("columns of all lengths", CONF_ALL, CONF_T(DENSE, 40),
 	     CONF_T(DENSE, CONF_N1, 40), 1, 0),
 	CASE("all numbers of columns", CONF_ALL, CONF_T(DENSE, CONF_N),

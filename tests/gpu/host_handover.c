@@ -25,6 +25,7 @@
 #include <airunner/ops/matmul.h>
 #include <airunner/ops/relu.h>
 
+#include "include/uapi/airunner.h"
 #include "tests/gpu/fake_cuda.h"
 
 #define TIME_LIMIT INT64_C(60000000000)
@@ -480,11 +481,14 @@ static void test_behind_it(void **state)
 
 static void prepare_product(air_descriptor **d, struct air_call *call)
 {
-	const int64_t shape[] = { 256, 256 };
+	const int64_t shape[] = { 256, 256 }, more[] = { 257, 256 };
 	air_tensor t[3];
 
-	for (int i = 0; i < 3; i++)
-		ok(air_tensor_alloc(ch, AIR_HOST, AIR_F32, 2, shape, &t[i]));
+	/* room for operands that begin elsewhere */
+	for (int i = 0; i < 3; i++) {
+		ok(air_tensor_alloc(ch, AIR_HOST, AIR_F32, 2, more, &t[i]));
+		ok(air_tensor_desc_init(&t[i].desc, AIR_F32, 2, shape, NULL));
+	}
 	ok(air_create_matmul_descriptor(ch, d, &t[0].desc, &t[1].desc,
 					&t[2].desc, NULL, NULL, false, false, 1,
 					0, AIR_ACT_NONE));
@@ -531,6 +535,14 @@ static void test_product(void **state)
 	assert_int_equal(fake->products, 0);
 	run_call(&call);
 	assert_int_equal(fake->products, 1);
+	/* operands of another alignment are for other code of the library's */
+	call.word[AIRUNNER_WORD_OPERAND + 1] += 4;
+	run_while_one_waits(&call);
+	assert_int_equal(fake->products, 1);
+	run_call(&call);
+	assert_int_equal(fake->products, 2);
+	run_while_one_waits(&call);
+	assert_int_equal(fake->products, 3);
 	ok(air_destroy_matmul_descriptor(d));
 }
 

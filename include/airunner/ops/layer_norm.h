@@ -11,7 +11,8 @@
  *
  * Computed in f32, the variance from the differences (large means do not spoil
  * it). NaN in a row makes all of it NaN. In place is allowed with x. @epsilon
- * is finite and not negative; with 0 a constant row gives NaN. No workspace.
+ * is finite and not negative; with 0 constant rows give anything, NaN too. No
+ * workspace.
  *
  * Attributes in the descriptor: [0] epsilon.
  *

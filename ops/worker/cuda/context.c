@@ -47,6 +47,9 @@ static air_status pick_device(struct air_cuda *c, struct air_error *e)
 			  CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 10 +
 		attribute(c->dev,
 			  CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR));
+	/* a newer GPU's code is compiled from PTX of that, and is like it */
+	if (c->info.cc > AIR_CUDA_NEWEST)
+		c->info.cc = AIR_CUDA_NEWEST;
 	c->info.l2_bytes = (uint64_t)attribute(
 		c->dev, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
 	c->info.shared_optin = (uint32_t)attribute(

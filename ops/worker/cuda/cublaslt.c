@@ -42,7 +42,7 @@ struct air_lt_plan {
 	cublasLtMatrixLayout_t a, b, c, y;
 	cublasLtMatmulAlgo_t algo[2];
 	bool has_algo[2];
-	uint32_t warm;		/* generation in which code was loaded */
+	uint32_t warm[2];	/* generation in which code was loaded */
 	uint32_t element;
 	bool reads_c, has_bias, integer;
 	float alpha, beta;
@@ -301,9 +301,18 @@ void air_lt_unplan(struct air_lt_plan *q)
 	free(q);
 }
 
-bool air_lt_warm(const struct air_cuda *c, const struct air_lt_plan *q)
+/* Which algorithm operands are for. */
+static uint32_t which_algo(const struct air_lt_plan *q, const uint64_t *addr)
 {
-	return q->warm == c->generation;
+	uint64_t cc = q->reads_c ? addr[3] : addr[0];
+
+	return (addr[0] | addr[1] | addr[2] | cc) % 16 != 0;
+}
+
+bool air_lt_warm(const struct air_cuda *c, const struct air_lt_plan *q,
+		 const uint64_t *addr)
+{
+	return q->warm[which_algo(q, addr)] == c->generation;
 }
 
 CUresult air_lt_run(struct air_cuda *c, struct air_lt_plan *q,
@@ -311,7 +320,7 @@ CUresult air_lt_run(struct air_cuda *c, struct air_lt_plan *q,
 {
 	static const int32_t one = 1, zero;
 	uint64_t cc = q->reads_c ? addr[3] : addr[0];
-	uint32_t which = (addr[0] | addr[1] | addr[2] | cc) % 16 != 0;
+	uint32_t which = which_algo(q, addr);
 	const void *alpha = q->integer ? (const void *)&one : &q->alpha;
 	const void *beta = &q->beta;
 	cublasStatus_t st;
@@ -336,7 +345,7 @@ CUresult air_lt_run(struct air_cuda *c, struct air_lt_plan *q,
 		       (void *)workspace, AIR_CUDA_SCRATCH,
 		       (cudaStream_t)stream);
 	if (st == CUBLAS_STATUS_SUCCESS) {
-		q->warm = c->generation;
+		q->warm[which] = c->generation;
 		return CUDA_SUCCESS;
 	}
 	c->services->log("cuBLASLt: cublasLtMatmul says %d", st);

@@ -252,11 +252,13 @@ air_status air_lt_plan(struct air_cuda *c, const struct airunner_desc *d,
 void air_lt_unplan(struct air_lt_plan *p);
 /*
  * Enqueue. @workspace: AIR_CUDA_SCRATCH bytes that no other stream uses. The
- * first run of a plan loads code: call it while quiet (air_lt_warm()).
+ * first run of a plan with operands of some alignment loads code: call it while
+ * quiet (air_lt_warm()).
  */
 CUresult air_lt_run(struct air_cuda *c, struct air_lt_plan *p,
 		    const uint64_t *addr, uint64_t workspace, CUstream stream);
-bool air_lt_warm(const struct air_cuda *c, const struct air_lt_plan *p);
+bool air_lt_warm(const struct air_cuda *c, const struct air_lt_plan *p,
+		 const uint64_t *addr);
 void air_lt_close(struct air_cuda *c);
 
 /* ----------------------------------------------------------------- wide.c */
@@ -283,7 +285,8 @@ air_status air_wide_plan(struct air_cuda *c, const struct airunner_desc *d,
 			 const struct air_matmul_params *p, uint32_t rows,
 			 struct air_wide **out, struct air_error *e);
 void air_wide_unplan(struct air_wide *w);
-bool air_wide_warm(const struct air_cuda *c, const struct air_wide *w);
+bool air_wide_warm(const struct air_cuda *c, const struct air_wide *w,
+		   const struct air_matmul_params *p, const uint64_t *addr);
 CUresult air_wide_run(struct air_cuda *c, struct air_wide *w,
 		      const struct air_wide_run *r);
 

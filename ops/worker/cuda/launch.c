@@ -458,11 +458,14 @@ static CUresult enqueue(void *arg)
 		       r;
 }
 
-static bool is_cold(const struct air_exec *ex, const struct plan *p)
+static bool is_cold(const struct air_exec *ex, const struct plan *p,
+		    const uint64_t *addr)
 {
-	return p->wide ? !air_wide_warm(ex->cuda, p->wide) :
-	       p->lt   ? !air_lt_warm(ex->cuda, p->lt) :
-			 false;
+	if (p->wide)
+		return !air_wide_warm(
+			ex->cuda, p->wide,
+			(const struct air_matmul_params *)p->p.params, addr);
+	return p->lt && !air_lt_warm(ex->cuda, p->lt, addr);
 }
 
 /*
@@ -495,7 +498,7 @@ static CUresult run_plan(struct air_exec *ex, struct plan *p,
 
 	if ((p->lt || p->wide) && !have_scratch(ex, s))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (is_cold(ex, p))
+	if (is_cold(ex, p, addr))
 		return run_cold(&e);
 	return air_replay_run(ex->cuda, p->replay, &(struct air_replay_run){
 		.addr = addr,

@@ -27,13 +27,20 @@ struct air_replay *air_replay_open(void)
 
 void air_replay_close(struct air_cuda *c, struct air_replay *r)
 {
+	bool quiet = false;
+
 	if (!r)
 		return;
-	air_cuda_quiet_begin(c);
-	for (uint32_t i = 0; i < SLOTS; i++)
-		if (r->slot[i].graph && r->slot[i].generation == c->generation)
-			cu.GraphExecDestroy(r->slot[i].graph);
-	air_cuda_quiet_end(c);
+	for (uint32_t i = 0; i < SLOTS; i++) {
+		if (!r->slot[i].graph || r->slot[i].generation != c->generation)
+			continue;
+		if (!quiet)
+			air_cuda_quiet_begin(c);
+		quiet = true;
+		cu.GraphExecDestroy(r->slot[i].graph);
+	}
+	if (quiet)
+		air_cuda_quiet_end(c);
 	free(r);
 }
 
@@ -102,6 +109,12 @@ CUresult air_replay_run(struct air_cuda *c, struct air_replay *r,
 	make(s, run);
 	st = s->graph ? cu.GraphLaunch(s->graph, run->stream) :
 			run->enqueue(run->arg);
+	/* the GPU has no room for it */
+	if (s->graph && st == CUDA_ERROR_OUT_OF_MEMORY) {
+		cu.GraphExecDestroy(s->graph);
+		s->graph = NULL;
+		st = run->enqueue(run->arg);
+	}
 	air_cuda_quiet_end(c);
 	c->services->block_end();
 	return st;

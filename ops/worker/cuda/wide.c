@@ -5,6 +5,7 @@
  * The f32 rows are few enough to stay in the GPU's cache.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "ops/worker/cuda/cuda.h"
 
@@ -70,9 +71,38 @@ void air_wide_unplan(struct air_wide *w)
 	free(w);
 }
 
-bool air_wide_warm(const struct air_cuda *c, const struct air_wide *w)
+/* The operands of cuBLASLt for rows @from.. of number @which of the batch. */
+static struct air_lt_plan *
+rows_of(const struct air_wide *w, const struct air_matmul_params *p,
+	const uint64_t *addr, uint64_t wide, uint64_t which, uint64_t from,
+	uint64_t lt_addr[AIRUNNER_MAX_TENSORS])
 {
-	return air_lt_warm(c, w->body) && (!w->tail || air_lt_warm(c, w->tail));
+	int64_t at = (int64_t)which, row = (int64_t)from;
+
+	memset(lt_addr, 0, AIRUNNER_MAX_TENSORS * sizeof(*lt_addr));
+	lt_addr[0] = wide;
+	lt_addr[1] = addr[1] +
+		     (uint64_t)(at * p->a[0] + row * p->a_m) * w->size_a;
+	lt_addr[2] = addr[2] + (uint64_t)(at * p->b[0]) * w->size_a;
+	return from + w->rows > p->m ? w->tail : w->body;
+}
+
+bool air_wide_warm(const struct air_cuda *c, const struct air_wide *w,
+		   const struct air_matmul_params *p, const uint64_t *addr)
+{
+	uint64_t lt_addr[AIRUNNER_MAX_TENSORS];
+
+	for (uint64_t i = 0; i < p->batch; i++) {
+		for (uint64_t m = 0; m < p->m; m += w->rows) {
+			/* the scratch memory is aligned to anything */
+			struct air_lt_plan *q = rows_of(w, p, addr, 0, i, m,
+							lt_addr);
+
+			if (!air_lt_warm(c, q, lt_addr))
+				return false;
+		}
+	}
+	return true;
 }
 
 /* Rows @from.. of number @which of the batch. */
@@ -82,6 +112,8 @@ static CUresult run_rows(struct air_cuda *c, struct air_wide *w,
 {
 	bool last = from + w->rows > r->params->m;
 	struct air_matmul_params p = *r->params;
+	uint64_t lt_addr[AIRUNNER_MAX_TENSORS];
+	struct air_lt_plan *q;
 	struct air_operands ops;
 	void *args[] = { &p, &ops };
 	int64_t at = (int64_t)which, row = (int64_t)from;
@@ -89,13 +121,11 @@ static CUresult run_rows(struct air_cuda *c, struct air_wide *w,
 
 	for (uint32_t i = 0; i < AIRUNNER_MAX_TENSORS; i++)
 		ops.addr[i] = r->addr[i];
-	ops.addr[1] += (uint64_t)(at * p.a[0] + row * p.a_m) * w->size_a;
-	ops.addr[2] += (uint64_t)(at * p.b[0]) * w->size_a;
+	q = rows_of(w, &p, r->addr, r->wide, which, from, lt_addr);
+	ops.addr[1] = lt_addr[1];
+	ops.addr[2] = lt_addr[2];
 	ops.addr[AIR_WORKSPACE_ADDR] = r->wide;
-	st = air_lt_run(c, last ? w->tail : w->body,
-			(const uint64_t[AIRUNNER_MAX_TENSORS]){
-				r->wide, ops.addr[1], ops.addr[2] },
-			r->scratch, r->stream);
+	st = air_lt_run(c, q, lt_addr, r->scratch, r->stream);
 	if (st != CUDA_SUCCESS)
 		return st;
 	p.m = last ? w->rest : w->rows;
