@@ -215,18 +215,25 @@ static uint64_t publish(client *c, air_sqe *sqe)
 	return index;
 }
 
-/* y = a + b on @n cells from the given ones on */
-static uint64_t submit(client *c, uint32_t id, uint32_t flags, uint64_t y,
-		       uint64_t a, uint64_t b)
+/* y = a + b on cells from the given ones on; @timeout_ms: 0: none */
+static uint64_t submit_timed(client *c, uint32_t id, uint32_t flags,
+			     uint16_t timeout_ms, uint64_t y, uint64_t a,
+			     uint64_t b)
 {
 	air_sqe sqe = {};
 
-	sqe.word[0] =
-		airunner_sqe_head(AIRUNNER_OP_EXEC, (uint8_t)flags, 0, id);
+	sqe.word[0] = airunner_sqe_head(AIRUNNER_OP_EXEC, (uint8_t)flags,
+					timeout_ms, id);
 	sqe.word[1] = airunner_ref(1, y * 8);
 	sqe.word[2] = airunner_ref(1, a * 8);
 	sqe.word[3] = id == 2 ? 0 : airunner_ref(1, b * 8);
 	return publish(c, &sqe);
+}
+
+static uint64_t submit(client *c, uint32_t id, uint32_t flags, uint64_t y,
+		       uint64_t a, uint64_t b)
+{
+	return submit_timed(c, id, flags, 0, y, a, b);
 }
 
 static air_cqe wait_for(client *c, uint64_t index)
@@ -437,18 +444,10 @@ static void products_between(client *c, bool timed)
 	first = c->published;
 	for (int r = 0; r < 6; r++) {
 		submit(c, 4, 0, y, x, m);
-		if (timed) {
-			air_sqe sqe = {};
-
-			sqe.word[0] = airunner_sqe_head(AIRUNNER_OP_EXEC, 0,
-							60000, 4);
-			sqe.word[1] = airunner_ref(1, y * 8);
-			sqe.word[2] = airunner_ref(1, x * 8);
-			sqe.word[3] = airunner_ref(1, m * 8);
-			publish(c, &sqe);
-		} else {
+		if (timed)
+			submit_timed(c, 4, 0, 60000, y, x, m);
+		else
 			submit(c, 12, 0, y, x, m);
-		}
 		submit(c, 4, 0, y, x, m);
 	}
 	attach(c, first);

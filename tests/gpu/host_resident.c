@@ -19,6 +19,7 @@
 
 #include "ops/worker/executor.h"
 #include "tests/gpu/fake_cuda.h"
+#include "tests/gpu/host_open.h"
 
 #define ORDER 4
 #define LARGE (1u << 20)
@@ -160,6 +161,14 @@ static void test_caps(void **state)
 	assert_int_equal(caps.large_alone, 0);
 }
 
+/* Leader 3's ring comes back when the kernel is sent away. */
+static void leave_with_ring(void)
+{
+	assert_int_equal(resident_ops->quiet(resident, true), 0);
+	assert_back(3);
+	assert_int_equal(resident_ops->quiet(resident, false), 0);
+}
+
 static void test_quiet(void **state)
 {
 	unsigned int launches;
@@ -279,9 +288,7 @@ static void test_large_alone(void **state)
 	assert_int_equal(attach(3), AIR_BUSY);
 	assert_int_equal(resident_ops->quiet(resident, false), 0);
 	assert_int_equal(attach(3), 0);
-	assert_int_equal(resident_ops->quiet(resident, true), 0);
-	assert_back(3);
-	assert_int_equal(resident_ops->quiet(resident, false), 0);
+	leave_with_ring();
 }
 
 static void test_small_beside(void **state)
@@ -298,9 +305,7 @@ static void test_small_beside(void **state)
 	assert_int_equal(resident_ops->poll(resident), 0);
 	assert_int_equal(fake->launches, launches + 1);
 	end_held(priv);
-	assert_int_equal(resident_ops->quiet(resident, true), 0);
-	assert_back(3);
-	assert_int_equal(resident_ops->quiet(resident, false), 0);
+	leave_with_ring();
 }
 
 /* Without the policy it leaves, and comes back although the work goes on. */
@@ -316,9 +321,7 @@ static void test_large_shares(void **state)
 	assert_int_equal(resident_ops->poll(resident), 0);
 	assert_int_equal(fake->launches, launches + 1);
 	end_held(priv);
-	assert_int_equal(resident_ops->quiet(resident, true), 0);
-	assert_back(3);
-	assert_int_equal(resident_ops->quiet(resident, false), 0);
+	leave_with_ring();
 }
 
 int main(int argc, char **argv)
@@ -334,22 +337,13 @@ int main(int argc, char **argv)
 		TEST(test_small_beside, setup_alone),
 	};
 	const struct air_executor_ops *const *list;
-	struct fake_cuda *(*control)(void);
-	air_executors_fn executors;
-	void *so, *driver;
 
 	if (argc < 2)
 		return 2;
-	so = dlopen(argv[1], RTLD_NOW);
-	driver = dlopen(getenv("AIRUNNER_LIBCUDA"), RTLD_NOW);
-	if (!so || !driver) {
-		printf("%s\n", dlerror());
+	list = host_open(argv[1], &services, &fake);
+	if (!list)
 		return 1;
-	}
-	*(void **)&executors = dlsym(so, "air_executors");
-	*(void **)&control = dlsym(driver, "fake_cuda_control");
-	fake = control();
-	for (list = executors(&services); *list; list++) {
+	for (; *list; list++) {
 		if ((*list)->id == AIRUNNER_EXEC_CUDA_LAUNCH)
 			launch_ops = *list;
 		else if ((*list)->id == AIRUNNER_EXEC_CUDA_RESIDENT)

@@ -20,6 +20,7 @@
 
 #include "ops/worker/executor.h"
 #include "tests/gpu/fake_cuda.h"
+#include "tests/gpu/host_open.h"
 
 #define ILLEGAL_ADDRESS 700
 
@@ -495,22 +496,13 @@ int main(int argc, char **argv)
 		TEST(test_products_lost),
 	};
 	const struct air_executor_ops *const *list;
-	struct fake_cuda *(*control)(void);
-	air_executors_fn executors;
-	void *so, *driver;
 
 	if (argc < 2)
 		return 2;
-	so = dlopen(argv[1], RTLD_NOW);
-	driver = dlopen(getenv("AIRUNNER_LIBCUDA"), RTLD_NOW);
-	if (!so || !driver) {
-		printf("%s\n", dlerror());
+	list = host_open(argv[1], &services, &fake);
+	if (!list)
 		return 1;
-	}
-	*(void **)&executors = dlsym(so, "air_executors");
-	*(void **)&control = dlsym(driver, "fake_cuda_control");
-	fake = control();
-	for (list = executors(&services); *list; list++)
+	for (; *list; list++)
 		if ((*list)->id == AIRUNNER_EXEC_CUDA_LAUNCH)
 			ops = *list;
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,7 +110,6 @@ static CUresult run_rows(struct air_cuda *c, struct air_wide *w,
 			 const struct air_wide_run *r, uint64_t which,
 			 uint64_t from)
 {
-	bool last = from + w->rows > r->params->m;
 	struct air_matmul_params p = *r->params;
 	uint64_t lt_addr[AIRUNNER_MAX_TENSORS];
 	struct air_lt_plan *q;
@@ -128,7 +127,7 @@ static CUresult run_rows(struct air_cuda *c, struct air_wide *w,
 	st = air_lt_run(c, q, lt_addr, r->scratch, r->stream);
 	if (st != CUDA_SUCCESS)
 		return st;
-	p.m = last ? w->rest : w->rows;
+	p.m = q == w->tail ? w->rest : w->rows;
 	ops.addr[0] += (uint64_t)(at * p.y[0] + row * p.y_m) * w->size_y;
 	ops.addr[3] += (uint64_t)(at * p.c[0] + row * p.c_m) * w->size_y;
 	return cu.LaunchKernel(r->finish, r->step->grid[0], 1, 1,

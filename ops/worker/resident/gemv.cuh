@@ -86,18 +86,26 @@ template <class T, int J> struct air_gemv_columns {
 	static constexpr int V = 16 / sizeof(T);
 	air_vec<T, V> v[AIR_GEMV_HALF][J];
 
+	/* The @i-th of them, which is column @c, if that is below @end. */
+	__device__ __forceinline__ void load_one(int i, const T *b,
+						 int64_t step, uint32_t c,
+						 uint32_t end)
+	{
+#pragma unroll
+		for (int j = 0; j < J; j++)
+			if (c < end)
+				v[i][j] = air_load_vec<T, V>(
+					b + (int64_t)c * step +
+					j * AIR_RES_WORKERS * V);
+	}
+
 	/* from column @c on, those below @end */
 	__device__ __forceinline__ void load(const T *b, int64_t step,
 					     uint32_t c, uint32_t end)
 	{
 #pragma unroll
 		for (int i = 0; i < AIR_GEMV_HALF; i++)
-#pragma unroll
-			for (int j = 0; j < J; j++)
-				if (c + i < end)
-					v[i][j] = air_load_vec<T, V>(
-						b + (int64_t)(c + i) * step +
-						j * AIR_RES_WORKERS * V);
+			load_one(i, b, step, c + i, end);
 	}
 
 	/* The same, a column each @pace cycles, the first after @k of them. */
@@ -111,12 +119,7 @@ template <class T, int J> struct air_gemv_columns {
 			while (gpu_ticks() - since < (k + i) * pace &&
 			       !air_gemv_going)
 				;
-#pragma unroll
-			for (int j = 0; j < J; j++)
-				if (c + i < end)
-					v[i][j] = air_load_vec<T, V>(
-						b + (int64_t)(c + i) * step +
-						j * AIR_RES_WORKERS * V);
+			load_one(i, b, step, c + i, end);
 		}
 	}
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The resident kernel: what its host part (resident.c) and its device part
- * (resident.cu) agree on.
+ * The resident kernel: what its host part (kernel.c, executor.c) and its device
+ * part (resident.cu) agree on.
  *
  * The kernel is a grid of one block a multiprocessor that stays on the GPU.
  * Its first blocks are leaders: each serves one ring that is attached to it,
@@ -16,7 +16,7 @@
  * host keeps its own order, decides every doubtful case with the same code as
  * ever, and changes the tables below only while the ring is its own.
  *
- * Host and leader speak through a struct air_res_mailbox in host memory. Words
+ * Host and leaders speak through struct air_res_host, in host memory. Words
  * have one writer each and carry the number of the attachment they are about
  * in the top 8 bits, as ring words carry laps, so that nothing has to be reset
  * and nothing is read twice.
