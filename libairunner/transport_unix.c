@@ -548,15 +548,27 @@ static air_status unix_sleep(struct air_channel *ch, uint64_t seq,
 	return air_load(&ch->cut, ACQUIRE);
 }
 
+/*
+ * Of no event but the end of the bell, which is always told, whatever bytes
+ * still lie in it. -1 and EINTR like poll().
+ */
+static int poll_end(int bell, int timeout_ms)
+{
+	struct pollfd p = { .fd = bell };
+
+	return poll(&p, 1, timeout_ms);
+}
+
+/*
+ * Whoever polls, or sleeps on air_channel_fd(), never reads the bell: that
+ * there is something to read in it does not mean that anybody is behind it.
+ */
 static air_status unix_check(struct air_channel *ch)
 {
 	struct unix_channel *uc = ch->priv;
 	uint32_t connection = air_load(&uc->connection, ACQUIRE);
-	char byte;
-	ssize_t r = recv(uc->bell, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
 
-	if (r > 0 || (r < 0 && (errno == EAGAIN || errno == EWOULDBLOCK ||
-				errno == EINTR)))
+	if (poll_end(uc->bell, 0) <= 0)
 		return AIR_OK;
 	return bell_is_dead(ch, connection);
 }
@@ -731,13 +743,11 @@ static bool let_go(struct air_device *dev)
 	air_list_each(pos, next, &dev->channels) {
 		struct unix_channel *uc =
 			air_list_entry(pos, struct air_channel, node)->priv;
-		/* Of no event but the end of the bell, which is always told. */
-		struct pollfd p = { .fd = uc->bell };
 		int n;
 
 		do {
-			n = poll(&p, 1,
-				 (int)(air_remaining(deadline) / 1000000));
+			n = poll_end(uc->bell,
+				     (int)(air_remaining(deadline) / 1000000));
 		} while (n < 0 && errno == EINTR);
 		if (n <= 0)
 			return false;

@@ -84,6 +84,16 @@ static void kill_daemon(void)
 	daemon_pid = 0;
 }
 
+/* kill() returns when the daemon has been told, not when it has stopped. */
+static void stop_daemon(void)
+{
+	int status;
+
+	assert_int_equal(kill(daemon_pid, SIGSTOP), 0);
+	assert_int_equal(waitpid(daemon_pid, &status, WUNTRACED), daemon_pid);
+	assert_true(WIFSTOPPED(status));
+}
+
 /* ------------------------------------------------------------ what is used */
 
 struct user {
@@ -359,7 +369,7 @@ static void test_outstanding_when_it_dies(void **state)
 	uint64_t start;
 
 	execute_and_check();
-	assert_int_equal(kill(daemon_pid, SIGSTOP), 0);
+	stop_daemon();
 	for (int i = 0; i < THREADS; i++) {
 		assert_ok(execute(&token[i]));
 		pthread_create(&thread[i], NULL, wait_for_death, &token[i]);
@@ -387,7 +397,7 @@ static void test_polling_when_it_dies(void **state)
 	air_token token;
 	air_status status;
 
-	assert_int_equal(kill(daemon_pid, SIGSTOP), 0);
+	stop_daemon();
 	assert_ok(execute(&token));
 	kill_daemon();
 	do {
@@ -406,7 +416,7 @@ static void test_event_loop_when_it_dies(void **state)
 	air_status status;
 
 	assert_ok(air_channel_fd(u.ch, &p.fd));
-	assert_int_equal(kill(daemon_pid, SIGSTOP), 0);
+	stop_daemon();
 	assert_ok(execute(&token));
 	status = air_channel_arm(u.ch);
 	kill_daemon();
@@ -418,6 +428,39 @@ static void test_event_loop_when_it_dies(void **state)
 	assert_int_equal(c.status, AIR_WORKER_DIED);
 	/* Then there is nothing to sleep for. */
 	assert_int_equal(air_channel_arm(u.ch), AIR_NO_WORKER);
+}
+
+/*
+ * The bell rings, and nobody who sleeps reads it: as when a completion comes
+ * just before its waiter lies down, or when the waiter is an event loop. The
+ * descriptor is told after the bell.
+ */
+static void ring_unheard(void)
+{
+	struct pollfd p = { .events = POLLIN };
+	struct air_completion c;
+	air_token token;
+
+	assert_ok(air_channel_fd(u.ch, &p.fd));
+	assert_ok(air_channel_arm(u.ch));
+	assert_ok(execute(&token));
+	assert_int_equal(poll(&p, 1, 30000), 1);
+	while (air_next(u.ch, &c) == AIR_PENDING)
+		assert_int_equal(poll(&p, 1, 30000), 1);
+	assert_int_equal(c.token, token);
+	assert_int_equal(c.status, AIR_OK);
+}
+
+static void test_polling_when_it_dies_unheard(void **state)
+{
+	ring_unheard();
+	test_polling_when_it_dies(state);
+}
+
+static void test_event_loop_when_it_dies_unheard(void **state)
+{
+	ring_unheard();
+	test_event_loop_when_it_dies(state);
 }
 
 /* Everything is as before: descriptors, buffers, what is in them, the fd. */
@@ -907,6 +950,8 @@ int main(void)
 		U(test_outstanding_when_it_dies),
 		U(test_polling_when_it_dies),
 		U(test_event_loop_when_it_dies),
+		U(test_polling_when_it_dies_unheard),
+		U(test_event_loop_when_it_dies_unheard),
 		U(test_restarted),
 		U(test_restarted_without_notice),
 		U(test_restarted_while_idle),
