@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
@@ -66,7 +67,9 @@ struct unix_device {
  * @lock: protects the rest
  * @leader: somebody polls the bell
  * @wakes: counts what came over it
- * @notify: our end of the pair for air_channel_fd(), -1 before
+ * @notify: our end of the pair that tells air_channel_fd(), -1 before
+ * @epoll: of @notify: what air_channel_fd() gives, as its file stays the same
+ *	with another daemon; -1 before
  */
 struct unix_channel {
 	uint32_t number;
@@ -77,6 +80,7 @@ struct unix_channel {
 	bool leader;
 	uint64_t wakes;
 	int notify;
+	int epoll;
 };
 
 static void close_fd(int *fd)
@@ -366,6 +370,7 @@ static air_status unix_channel_build(struct air_channel *ch,
 					"no memory for a channel");
 	uc->bell = -1;
 	uc->notify = -1;
+	uc->epoll = -1;
 	pthread_mutex_init(&uc->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -398,6 +403,7 @@ static void unix_channel_destroy(struct air_channel *ch)
 		ask(ch->dev->priv, &msg, NULL, 0);
 	close_fd(&uc->bell);
 	close_fd(&uc->notify);
+	close_fd(&uc->epoll);
 	pthread_cond_destroy(&uc->cond);
 	pthread_mutex_destroy(&uc->lock);
 	free(uc);
@@ -581,9 +587,28 @@ static bool unix_served(struct air_channel *ch)
 
 /* ------------------------------------------------- air_channel_fd() */
 
+/* Whoever sleeps on the epoll sleeps on @end from now on. */
+static air_status sleep_on(struct unix_channel *uc, int end)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	if (uc->notify >= 0) {
+		/* By hand: a forked child may have the old one as well. */
+		epoll_ctl(uc->epoll, EPOLL_CTL_DEL, uc->notify, NULL);
+		end = dup3(end, uc->notify, O_CLOEXEC);
+		if (end < 0)
+			return air_error_set(AIR_SYSTEM, "dup3: %s",
+					     strerror(errno));
+	}
+	if (epoll_ctl(uc->epoll, EPOLL_CTL_ADD, end, &ev))
+		return air_error_set(AIR_SYSTEM, "epoll: %s", strerror(errno));
+	return AIR_OK;
+}
+
 static air_status add_notify(struct unix_device *ud, int fd,
 			     struct air_channel *ch)
 {
+	static const char byte = AIR_WIRE_BELL_DONE;
 	struct unix_channel *uc = ch->priv;
 	struct air_wire_msg msg = {
 		.type = AIR_WIRE_ADD_NOTIFY,
@@ -595,14 +620,22 @@ static air_status add_notify(struct unix_device *ud, int fd,
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
 		return air_error_set(AIR_SYSTEM, "socketpair: %s",
 				     strerror(errno));
-	status = ask_on(ud, fd, &msg, &pair[1], 1);
+	status = sleep_on(uc, pair[0]);
+	if (status == AIR_OK)
+		status = ask_on(ud, fd, &msg, &pair[1], 1);
+	/*
+	 * What the old daemon left was answered, the end of the old socket is
+	 * not to be seen any more, and the new daemon may have completed
+	 * something before it knew of this one: somebody may sleep who has been
+	 * told that it is safe to.
+	 */
+	if (status == AIR_OK)
+		send(pair[1], &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	close_fd(&pair[1]);
 	if (status == AIR_OK && uc->notify < 0) {
 		uc->notify = pair[0];
 		return AIR_OK;
 	}
-	if (status == AIR_OK && dup3(pair[0], uc->notify, O_CLOEXEC) < 0)
-		status = air_error_set(AIR_SYSTEM, "dup3: %s", strerror(errno));
 	close_fd(&pair[0]);
 	return status;
 }
@@ -614,10 +647,18 @@ static air_status unix_notify_fd(struct air_channel *ch, int *fd)
 	air_status status = AIR_OK;
 
 	pthread_mutex_lock(&ud->lock);
-	if (uc->notify < 0)
-		status = add_notify(ud, ud->fd, ch);
+	if (uc->epoll < 0) {
+		uc->epoll = epoll_create1(EPOLL_CLOEXEC);
+		if (uc->epoll < 0)
+			status = air_error_set(AIR_SYSTEM, "epoll: %s",
+					       strerror(errno));
+		else
+			status = add_notify(ud, ud->fd, ch);
+		if (status != AIR_OK)
+			close_fd(&uc->epoll);
+	}
 	if (status == AIR_OK)
-		*fd = uc->notify;
+		*fd = uc->epoll;
 	pthread_mutex_unlock(&ud->lock);
 	return status;
 }

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -499,6 +500,66 @@ static void test_restarted(void **state)
 	assert_ok(air_channel_destroy(other));
 }
 
+/* An event loop takes the descriptor in once, whatever becomes of daemons. */
+static void test_epoll_when_restarted(void **state)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+	int fd, ep = epoll_create1(EPOLL_CLOEXEC);
+	struct air_completion c;
+	air_token token;
+
+	assert_ok(air_channel_fd(u.ch, &fd));
+	assert_int_equal(epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev), 0);
+	for (int i = 0; i < 3; i++) {
+		kill_daemon();
+		start_daemon();
+		while (execute(&token) != AIR_OK ||
+		       air_wait(u.ch, token, PATIENCE, NULL) != AIR_OK)
+			;
+		for (int k = 0; k < 10; k++) {
+			assert_ok(air_channel_arm(u.ch));
+			assert_ok(execute(&token));
+			while (air_next(u.ch, &c) == AIR_PENDING)
+				assert_int_equal(epoll_wait(ep, &ev, 1, 30000),
+						 1);
+			assert_int_equal(c.token, token);
+			assert_int_equal(c.status, AIR_OK);
+		}
+		assert_ok(air_channel_arm(u.ch));
+	}
+	close(ep);
+}
+
+/*
+ * One thread is told that it may sleep; before it does, the daemon dies, and
+ * another thread, with a channel of its own, finds the device the next one.
+ */
+static void test_revived_before_the_sleep(void **state)
+{
+	struct pollfd p = { .events = POLLIN };
+	struct air_completion c;
+	struct air_call call;
+	air_channel *other;
+	air_token token, elsewhere;
+
+	assert_ok(air_channel_create(u.dev, NULL, &other));
+	assert_ok(air_channel_fd(u.ch, &p.fd));
+	stop_daemon();
+	assert_ok(execute(&token));
+	assert_ok(air_channel_arm(u.ch));
+	kill_daemon();
+	start_daemon();
+	air_prepare_nop(&call);
+	do {
+		assert_ok(air_submit(other, &call, 1, &elsewhere));
+	} while (air_wait(other, elsewhere, PATIENCE, NULL) != AIR_OK);
+	assert_int_equal(poll(&p, 1, 30000), 1);
+	assert_ok(air_next(u.ch, &c));
+	assert_int_equal(c.token, token);
+	assert_int_equal(c.status, AIR_WORKER_DIED);
+	assert_ok(air_channel_destroy(other));
+}
+
 static void test_restarted_without_notice(void **state)
 {
 	air_token token;
@@ -953,6 +1014,8 @@ int main(void)
 		U(test_polling_when_it_dies_unheard),
 		U(test_event_loop_when_it_dies_unheard),
 		U(test_restarted),
+		U(test_epoll_when_restarted),
+		U(test_revived_before_the_sleep),
 		U(test_restarted_without_notice),
 		U(test_restarted_while_idle),
 		U(test_killed_under_load),
