@@ -965,6 +965,8 @@ static void test_not_a_daemon(void **state)
 	snprintf(path, sizeof(path), "/tmp/airunner-transport-%d", getpid());
 	snprintf(device, sizeof(device), "unix:%s", path);
 	strcpy(addr.sun_path, path);
+	/* Of a process that had this number and was killed. */
+	unlink(path);
 	assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
 	assert_int_equal(listen(fd, 1), 0);
 	assert_int_equal(air_open(device, NULL, &dev), AIR_NO_DEVICE);
