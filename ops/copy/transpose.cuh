@@ -104,8 +104,9 @@ air_transpose_body(const air_transpose_params &p, const air_operands &ops,
 				continue;
 			T *y = dst + (int64_t)h * p.y_height + (int64_t)w;
 
+			/* lines of y are written in parts: not left to wait */
 			if (whole)
-				air_store_vec(y, o);
+				__stcs((uint4 *)y, *(const uint4 *)&o);
 			else
 #pragma unroll
 				for (uint32_t j = 0; j < V; j++)

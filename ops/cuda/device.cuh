@@ -125,8 +125,10 @@ template <class T, int N> struct alignas(sizeof(T) * N) air_vec {
 
 /*
  * Loads that do not stay in the first-level cache: data of operators is read
- * once. Kept apart from ld.global.nc, which must not be used on memory that
- * the same kernel writes (in-place operators).
+ * once. The second gives their lines up before all others: good where little is
+ * written, or what is written is to be found there later. Kept apart from
+ * ld.global.nc, which must not be used on memory that the same kernel writes
+ * (in-place operators).
  */
 template <class T, int N>
 __device__ __forceinline__ air_vec<T, N> air_load_vec(const T *p)
@@ -144,24 +146,6 @@ __device__ __forceinline__ air_vec<T, N> air_load_vec(const T *p)
 		r = *(const air_vec<T, N> *)p;
 	}
 	return r;
-}
-
-/*
- * Stores to global memory (nothing else: the instruction is of that address
- * space) that the second-level cache gives up first: a tenth of the memory's
- * speed, where results are larger than the cache.
- */
-template <class T, int N>
-__device__ __forceinline__ void air_store_vec(T *p, const air_vec<T, N> &x)
-{
-	if constexpr (sizeof(T) * N == 16) {
-		uint4 v;
-
-		memcpy(&v, &x, 16);
-		__stcs((uint4 *)p, v);
-	} else {
-		*(air_vec<T, N> *)p = x;
-	}
 }
 
 /* One access of 16 bytes from global to shared memory, not waited for. */

@@ -57,17 +57,29 @@ air_ew_apply(const air_ew_params &p, typename F::in0 a, typename F::in0 b)
 		return F::apply(p, a, b);
 }
 
-template <class T, int V>
-__device__ __forceinline__ void air_ew_store(const air_ew_params &p, T *y,
-					     const air_vec<T, V> &v)
+template <air_ew_fit FIT, class T, int V>
+__device__ __forceinline__ air_vec<T, V> air_ew_load(const T *p)
 {
-	if (p.stream)
-		air_store_vec(y, v);
+	if constexpr (FIT == AIR_EW_FITS)
+		return air_load_vec<T, V>(p);
 	else
-		*(air_vec<T, V> *)y = v;
+		return *(const air_vec<T, V> *)p;
 }
 
-template <class F, int V>
+template <air_ew_fit FIT, class T, int V>
+__device__ __forceinline__ void air_ew_store(T *y, const air_vec<T, V> &v)
+{
+	if constexpr (FIT == AIR_EW_NEARLY && sizeof(T) * V == 16) {
+		uint4 x;
+
+		memcpy(&x, &v, 16);
+		__stcs((uint4 *)y, x);
+	} else {
+		*(air_vec<T, V> *)y = v;
+	}
+}
+
+template <class F, int V, air_ew_fit FIT = AIR_EW_PASSES>
 __device__ __forceinline__ void
 air_ew_vector(const air_ew_params &p, const air_vec<typename F::in0, V> &a,
 	      const air_vec<typename F::in0, V> &b, typename F::out *y)
@@ -80,19 +92,19 @@ air_ew_vector(const air_ew_params &p, const air_vec<typename F::in0, V> &a,
 #pragma unroll
 		for (int k = 0; k < V; k++)
 			r[k] = F::number(p, r[k], z[k]);
-		air_ew_store(p, y, air_vec_from<typename F::out, V>(r));
+		air_ew_store<FIT>(y, air_vec_from<typename F::out, V>(r));
 	} else {
 		air_vec<typename F::out, V> r;
 
 #pragma unroll
 		for (int k = 0; k < V; k++)
 			r.v[k] = F::apply(p, a.v[k], b.v[k]);
-		air_ew_store(p, y, r);
+		air_ew_store<FIT>(y, r);
 	}
 }
 
 /* Vectors of V elements; @n counts them. */
-template <class F, int V, int U>
+template <class F, int V, int U, air_ew_fit FIT>
 __device__ __forceinline__ void
 air_ew_flat(const air_ew_params &p, const air_part &part, uint64_t n,
 	    typename F::out *y, const typename F::in0 *a,
@@ -111,13 +123,13 @@ air_ew_flat(const air_ew_params &p, const air_part &part, uint64_t n,
 			for (int u = 0; u < U; u++) {
 				uint64_t at = (i + u * part.threads) * V;
 
-				x[u] = air_load_vec<in, V>(a + at);
+				x[u] = air_ew_load<FIT, in, V>(a + at);
 				if constexpr (F::inputs > 1)
-					z[u] = air_load_vec<in, V>(b + at);
+					z[u] = air_ew_load<FIT, in, V>(b + at);
 			}
 #pragma unroll
 			for (int u = 0; u < U; u++)
-				air_ew_vector<F, V>(
+				air_ew_vector<F, V, FIT>(
 					p, x[u], F::inputs > 1 ? z[u] : x[u],
 					y + (i + u * part.threads) * V);
 			continue;
@@ -177,7 +189,7 @@ __device__ __forceinline__ air_vec<T, V> air_ew_fetch(const T *p, bool repeat)
 	air_vec<T, V> r;
 
 	if (!repeat)
-		return air_load_vec<T, V>(p);
+		return *(const air_vec<T, V> *)p;
 #pragma unroll
 	for (int k = 0; k < V; k++)
 		r.v[k] = *p;
@@ -270,7 +282,7 @@ __device__ __noinline__ void air_ew_other(const air_ew_params &p,
 		air_ew_unaligned<F>(p, part, y, a, b);
 }
 
-template <class F, int U = AIR_EW_UNROLL>
+template <class F, int U = AIR_EW_UNROLL, air_ew_fit FIT = AIR_EW_FITS>
 __device__ __forceinline__ void air_ew_body(const air_ew_params &p,
 					    const air_operands &ops,
 					    const air_part &part)
@@ -289,10 +301,10 @@ __device__ __forceinline__ void air_ew_body(const air_ew_params &p,
 		uint64_t n = p.n / V;
 
 		if (!aligned) {
-			air_ew_flat<F, 1, U>(p, part, p.n, y, a, b);
+			air_ew_flat<F, 1, U, FIT>(p, part, p.n, y, a, b);
 			return;
 		}
-		air_ew_flat<F, V, U>(p, part, n, y, a, b);
+		air_ew_flat<F, V, U, FIT>(p, part, n, y, a, b);
 		/* what is left over, by the last block: it has the least */
 		uint64_t i = n * V + part.thread;
 
@@ -318,7 +330,11 @@ __device__ __forceinline__ void air_ew_body(const air_ew_params &p,
 	{                                                                    \
 		air_part part = air_part_launched(nullptr);                  \
 \
-		if (p.pairs)                                                 \
+		if (p.fit == AIR_EW_PASSES)                                  \
+			air_ew_body<F, 1, AIR_EW_PASSES>(p, ops, part);      \
+		else if (p.fit == AIR_EW_NEARLY)                             \
+			air_ew_body<F, 1, AIR_EW_NEARLY>(p, ops, part);      \
+		else if (p.pairs)                                            \
 			air_ew_body<F, 2>(p, ops, part);                     \
 		else                                                         \
 			air_ew_body<F, 1>(p, ops, part);                     \
@@ -334,7 +350,14 @@ __device__ __forceinline__ void air_ew_body(const air_ew_params &p,
 		name(const __grid_constant__ air_ew_params p,                \
 		     const __grid_constant__ air_operands ops)               \
 	{                                                                    \
-		air_ew_body<F, 2>(p, ops, air_part_launched(nullptr));       \
+		air_part part = air_part_launched(nullptr);                  \
+\
+		if (p.fit == AIR_EW_PASSES)                                  \
+			air_ew_body<F, 2, AIR_EW_PASSES>(p, ops, part);      \
+		else if (p.fit == AIR_EW_NEARLY)                             \
+			air_ew_body<F, 2, AIR_EW_NEARLY>(p, ops, part);      \
+		else                                                         \
+			air_ew_body<F, 2>(p, ops, part);                     \
 	}
 
 /* Operators whose operands are all of one floating point type. */

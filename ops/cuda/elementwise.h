@@ -20,6 +20,13 @@ enum air_ew_mode {
 	AIR_EW_STRIDED_64,
 };
 
+/* What the second-level cache of a large GPU holds of all operands. */
+enum air_ew_fit {
+	AIR_EW_FITS,   /* all: results are found there, inputs may go */
+	AIR_EW_NEARLY, /* about half: results go, so that inputs stay */
+	AIR_EW_PASSES, /* nothing to speak of */
+};
+
 /**
  * struct air_ew_params
  * @n: elements (flat) or units (strided): a unit is @unit neighbours in the
@@ -33,7 +40,7 @@ enum air_ew_mode {
  * @div: division by it; modes other than AIR_EW_STRIDED_64
  * @stride: elements, by operand and dimension
  * @scalar: the operator's
- * @stream: the result is too large to be found in the cache later
+ * @fit: enum air_ew_fit (AIR_EW_FLAT)
  * @pairs: launched threads take two units at once (AIR_EW_FLAT)
  */
 struct air_ew_params {
@@ -46,7 +53,7 @@ struct air_ew_params {
 	struct air_div div[AIRUNNER_MAX_DIMS];
 	int64_t stride[AIR_EW_OPERANDS][AIRUNNER_MAX_DIMS];
 	float scalar[2];
-	uint32_t stream;
+	uint32_t fit;
 	uint32_t pairs;
 };
 

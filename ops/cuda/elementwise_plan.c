@@ -9,11 +9,17 @@
 
 #define THREADS 256
 #define MAX_GRID 0x7fffffffu
-/* Results up to here stay in the cache of a large GPU beside what is read. */
-#define CACHED_BYTES (20ull << 20)
 
 /* Divisions of numbers below 2^31 only (struct air_div). */
 #define MAX_UNITS_32 0x7fffffffu
+
+/* Of all operands' @bytes, as measured with a cache of 50 MB. */
+static enum air_ew_fit fit_of(uint64_t bytes)
+{
+	if (bytes <= 16ull << 20)
+		return AIR_EW_FITS;
+	return bytes <= 64ull << 20 ? AIR_EW_NEARLY : AIR_EW_PASSES;
+}
 
 static bool is_flat(const struct air_dims *dims, uint32_t operands)
 {
@@ -103,14 +109,14 @@ air_status air_ew_plan(const struct airunner_desc *d,
 		memcpy(p->scalar, scalar, sizeof(p->scalar));
 	if (dims.count == 0)
 		return AIR_OK;
-	p->stream = dims.count * air_elem_size(t[0]->dtype) > CACHED_BYTES;
 
 	if (is_flat(&dims, operands)) {
 		p->mode = AIR_EW_FLAT;
 		p->n = dims.count;
 		p->unit = width;
+		p->fit = fit_of(plan->bytes);
 		/* more blocks than run at a time, all from the cache */
-		p->pairs = unroll == 1 && !p->stream &&
+		p->pairs = unroll == 1 && p->fit == AIR_EW_FITS &&
 			   dims.count / width > (uint64_t)dev->sms * 2048;
 		if (p->pairs)
 			unroll = 2;

@@ -183,7 +183,6 @@ air_mma_fetch(P &p, uint64_t row, uint64_t limit, uint64_t k)
 	return v;
 }
 
-/* air_store_vec() is for global memory only. */
 template <class T>
 __device__ __forceinline__ void air_mma_put(T *shared, const air_vec<T, 8> &v)
 {

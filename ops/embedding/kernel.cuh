@@ -56,8 +56,8 @@ air_embedding_body(const air_embedding_params &p, const air_operands &ops,
 			for (int k = 0; k < V; k++)
 				v.v[k] = (T)p.fill;
 			if (there)
-				v = air_load_vec<T, V>(x);
-			air_store_vec(out, v);
+				v = *(const air_vec<T, V> *)x;
+			*(air_vec<T, V> *)out = v;
 			continue;
 		}
 		for (uint32_t k = 0; k < p.unit; k++)
