@@ -61,6 +61,8 @@ struct air_cuda_step {
  * @step: them
  * @scratch: bytes the steps need, at most AIR_CUDA_SCRATCH; the executor's, not
  *	the client's: it stands where the client's workspace would
+ * @counter: instead, a word of device memory that is 0, and that the steps
+ *	leave so
  * @library: cuBLASLt is better at it, if it can; then @after, if it has a
  *	kernel, runs instead of the steps
  * @piece: @library is to make the bare product in f32, so many rows at a time,
@@ -77,6 +79,7 @@ struct air_cuda_plan {
 	uint32_t n_steps;
 	struct air_cuda_step step[AIR_CUDA_STEPS];
 	uint64_t scratch;
+	bool counter;
 	bool library;
 	struct air_cuda_step after;
 	uint32_t piece;

@@ -190,6 +190,15 @@ template <class T, int V> struct air_row_vec {
 
 	__device__ __forceinline__ void store(T *p) const { *(uint4 *)p = q; }
 
+	/* And the first-level cache keeps what it has: the weights. */
+	__device__ __forceinline__ void store_beside(T *p) const
+	{
+		asm volatile("st.global.L1::no_allocate.L2::cache_hint.v4.u32 [%0], {%1,%2,%3,%4}, %5;"
+			     ::"l"(p), "r"(q.x), "r"(q.y), "r"(q.z), "r"(q.w),
+			     "l"(air_row_policy())
+			     : "memory");
+	}
+
 	/*
 	 * Make the compiler forget what it knows of the value: it would like to
 	 * convert 16-bit elements once and keep the results, which takes twice
@@ -323,9 +332,30 @@ struct air_row_held {
 	{
 #pragma unroll
 		for (int k = 0; k < N; k++)
-			if (first + k * width < end)
-				v[k].load(row +
-					  (uint64_t)(first + k * width) * V);
+			load(row, k);
+	}
+
+	__device__ __forceinline__ void load(const T *row, int k)
+	{
+		if (first + k * width < end)
+			v[k].load(row + (uint64_t)(first + k * width) * V);
+	}
+
+	/*
+	 * What @ahead holds. Each access is waited for by itself, and that of
+	 * the row at @then, if there is one, goes out in its place: the memory
+	 * is asked as evenly as it answers.
+	 */
+	__device__ __forceinline__ void take(air_row_held &ahead,
+					     const T *then)
+	{
+#pragma unroll
+		for (int k = 0; k < N; k++) {
+			v[k] = ahead.v[k];
+			v[k].opaque();
+			if (then)
+				ahead.load(then, k);
+		}
 	}
 
 	/* f(access, place) for those in shared memory */
@@ -453,6 +483,7 @@ struct air_row_held {
 	/*
 	 * f(vector in, weight, bias, vector out), with V numbers of each, which
 	 * w(weight, access) and b(bias, access) fetch, of M vectors at once.
+	 * Short rows need their weights often.
 	 */
 	template <class W, int M, class LOADW, class LOADB, class F>
 	__device__ __forceinline__ void write(T *y, LOADW w, LOADB b, F f)
@@ -481,7 +512,10 @@ struct air_row_held {
 				if (at >= end)
 					continue;
 				f(v[j + k], wv[k], bv[k], r);
-				r.store(y + (uint64_t)at * V);
+				if constexpr (N > 4)
+					r.store(y + (uint64_t)at * V);
+				else
+					r.store_beside(y + (uint64_t)at * V);
 			}
 		}
 		if constexpr (MORE)
@@ -706,10 +740,14 @@ __device__ __forceinline__ void air_row_body(const air_row_params &p,
 /* ------------------------------------------------------------- rows ahead */
 #if __CUDA_ARCH__ >= 900
 
-/* What the warps of a cluster tell each other of a row; in each block. */
+/*
+ * What the warps of a cluster tell each other of a row, and the first of them
+ * the others of the rows to come; in each block.
+ */
 struct air_row_met {
 	float2 pair[2][AIR_ROW_AHEAD_WARPS];
-	uint64_t barrier[2];
+	uint64_t barrier[3];
+	uint32_t ticket;
 };
 
 /*
@@ -728,7 +766,7 @@ struct air_row_far_team : air_row_team {
 	{
 		share = (accesses + cluster - 1) / cluster;
 		if (part.thread == 0)
-			for (uint32_t i = 0; i < 2; i++)
+			for (uint32_t i = 0; i < 3; i++)
 				asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;"
 					     ::"r"(bar(i)) : "memory");
 		asm volatile("fence.mbarrier_init.release.cluster;" :::
@@ -738,6 +776,22 @@ struct air_row_far_team : air_row_team {
 	__device__ __forceinline__ uint32_t bar(uint32_t i) const
 	{
 		return (uint32_t)__cvta_generic_to_shared(&met->barrier[i]);
+	}
+
+	/* One thread of a block: barrier @i is complete with so many bytes. */
+	__device__ __forceinline__ void expect(uint32_t i, uint32_t bytes) const
+	{
+		asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+			     ::"r"(bar(i)), "r"(bytes) : "memory");
+	}
+
+	__device__ __forceinline__ void wait(uint32_t i, uint32_t phase) const
+	{
+		asm volatile("{\n\t.reg .pred done;\n"
+			     "again:\n\t"
+			     "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n\t"
+			     "@!done bra again;\n\t}"
+			     ::"r"(bar(i)), "r"(phase) : "memory");
 	}
 
 	__device__ __forceinline__ uint32_t start(void) const
@@ -782,14 +836,45 @@ struct air_row_far_team : air_row_team {
 				     "r"(at) : "memory");
 		}
 		if (part.thread == 0)
-			asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
-				     ::"r"(bar(i)), "r"(all * 8) : "memory");
-		asm volatile("{\n\t.reg .pred done;\n"
-			     "again:\n\t"
-			     "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n\t"
-			     "@!done bra again;\n\t}"
-			     ::"r"(bar(i)), "r"(phase) : "memory");
+			expect(i, all * 8);
+		wait(i, phase);
 		return op.all(pair, all);
+	}
+
+	/*
+	 * Tickets of a counter that all clusters draw from. The word of a block
+	 * is written again only when all warps have told of the next row: they
+	 * have read it by then.
+	 */
+	__device__ __forceinline__ uint32_t draw(uint32_t *counter) const
+	{
+		if (part.thread == 0)
+			expect(2, 4);
+		return rank == 0 && part.thread == 0 ? atomicAdd(counter, 1) :
+						       0;
+	}
+
+	/* What draw() returned, to all blocks; for announced(). */
+	__device__ __forceinline__ void announce(uint32_t ticket) const
+	{
+		if (rank != 0 || part.thread >= 32)
+			return;
+		ticket = __shfl_sync(~0u, ticket, 0);
+		if (part.thread < cluster)
+			asm volatile("{\n\t.reg .u32 to, bar;\n\t"
+				     "mapa.shared::cluster.u32 to, %0, %3;\n\t"
+				     "mapa.shared::cluster.u32 bar, %1, %3;\n\t"
+				     "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [to], %2, [bar];\n\t}"
+				     ::"r"((uint32_t)__cvta_generic_to_shared(
+					     &met->ticket)),
+				     "r"(bar(2)), "r"(ticket),
+				     "r"(part.thread) : "memory");
+	}
+
+	__device__ __forceinline__ uint32_t announced(uint32_t phase) const
+	{
+		wait(2, phase);
+		return *(volatile uint32_t *)&met->ticket;
 	}
 };
 
@@ -889,7 +974,9 @@ air_row_variant_body(uint32_t variant, const air_row_params &p,
 
 /*
  * Long rows, one after the other, by a cluster that stays: while one is worked
- * on, the next comes into registers. Weights of the rows' type stay in shared
+ * on, the next comes into registers. Who is done draws the number of another:
+ * memory is not equally near to all multiprocessors, and equal shares of the
+ * rows end a tenth of the time apart. Weights of the rows' type stay in shared
  * memory: from the second-level cache for each row, they would take as long as
  * the row.
  */
@@ -917,7 +1004,10 @@ air_row_ahead<OP, T>::body<W>::run(const air_row_params &p,
 	extern __shared__ __align__(16) unsigned char rest[];
 	__shared__ air_row_met met;
 	air_row_far_team team(p, part, &met, (uint32_t)(p.length / V));
-	uint64_t r = part.block / p.cluster, step = part.blocks / p.cluster;
+	const uint32_t rows = (uint32_t)p.rows;
+	const uint32_t clusters = part.blocks / p.cluster;
+	uint32_t *counter = (uint32_t *)ops.addr[AIR_WORKSPACE_ADDR];
+	uint32_t r = part.block / p.cluster, then = r + clusters, phase = 0;
 	const W *w = (const W *)ops.addr[2], *b = (const W *)ops.addr[3];
 	/* of all the row's, this block's */
 	weights *kept_w = (weights *)rest - team.start();
@@ -945,20 +1035,28 @@ air_row_ahead<OP, T>::body<W>::run(const air_row_params &p,
 		}
 	/* nobody tells others before their barriers are made */
 	air_cluster_sync();
-	for (; r < p.rows; r += step) {
+	while (r < rows) {
 		T *y = (T *)ops.addr[0] + air_row_offset(p, r, p.y_stride);
+		bool more = then < rows;
+		uint32_t ticket = more ? team.draw(counter) : 0;
 		row_of row = next;
 
-#pragma unroll
-		for (int k = 0; k < N; k++)
-			row.v[k].opaque();
-		if (r + step < p.rows)
-			next.load(air_row_at<T>(p, ops, r + step));
+		row.take(next, more ? air_row_at<T>(p, ops, then) : NULL);
 
 		typename OP::stats s = OP::measure(row, p);
 
+		if (more)
+			team.announce(ticket);
 		air_row_write<OP, T, row_of, V, W>(p, ops, row, y, s, load_w,
 						   load_b);
+		if (!more)
+			break;
+		r = then;
+		then = team.announced(phase) + 2 * clusters;
+		phase ^= 1;
+		/* the last ticket of all: the next kernel begins with none */
+		if (then == rows + clusters - 1 && team.first() == 0)
+			*counter = 0;
 	}
 	/* nobody leaves while others tell it of a row */
 	air_cluster_sync();

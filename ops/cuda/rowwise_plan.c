@@ -14,6 +14,9 @@
 /* More work than that has the GPU for itself (launch.c: YIELD_BYTES). */
 #define ALONE_BYTES (16u << 20)
 
+/* Rows whose numbers, and some more, are counted in 32 bits. */
+#define MAX_ROWS (1u << 31)
+
 /* Shared memory that a block has besides rows or weights in it, at most. */
 #define SHARED_OTHER 9216
 
@@ -57,11 +60,11 @@ static uint64_t ceil_div(uint64_t a, uint64_t b)
 /*
  * Share a row of @accesses among threads so that each has four in flight; fewer
  * when there are not enough rows to fill the GPU otherwise, eight when a block
- * would have more than 256 threads: blocks of many warps wait for each other.
+ * would have more than @most threads: blocks of many warps wait for each other.
  * Returns what each thread holds; 0: does not fit into registers.
  */
 static uint32_t share(struct air_row_params *p, uint64_t accesses,
-		      const struct air_cuda_device *dev)
+		      uint32_t most, const struct air_cuda_device *dev)
 {
 	uint64_t fill = (uint64_t)dev->sms * 1024, lanes;
 	uint32_t hold = 4;
@@ -69,7 +72,7 @@ static uint32_t share(struct air_row_params *p, uint64_t accesses,
 	while (hold > 1 && p->rows * ceil_div(accesses, hold) < fill)
 		hold /= 2;
 	lanes = ceil_div(accesses, hold);
-	if (lanes > 256 && hold == 4)
+	if (lanes > most && hold == 4)
 		lanes = ceil_div(accesses, HELD);
 	lanes = lanes > 32 ? (lanes + 31) / 32 * 32 : pow2_at_least(lanes);
 	p->cluster = 1;
@@ -133,7 +136,7 @@ static bool share_ahead(struct air_row_params *p, uint64_t accesses,
 	uint32_t lanes = MAX_BLOCK / (much ? 2 : 1), cluster = 1, bytes;
 
 	if (dev->block || dev->cc < 90 || accesses <= MAX_BLOCK * HELD ||
-	    p->rows * accesses * 32 <= ALONE_BYTES)
+	    p->rows * accesses * 32 <= ALONE_BYTES || p->rows > MAX_ROWS)
 		return false;
 	if (accesses > (uint64_t)lanes * HELD * MAX_CLUSTER)
 		lanes = MAX_BLOCK;
@@ -146,6 +149,23 @@ static bool share_ahead(struct air_row_params *p, uint64_t accesses,
 	p->cluster = cluster;
 	*shared = bytes;
 	return true;
+}
+
+/*
+ * For share(), as measured. The more there is to compute of an access, the more
+ * it pays that fewer threads do what is of the row: 16-bit accesses have twice
+ * the elements, softmax an exponential of each, layer_norm two sums and a bias.
+ */
+static uint32_t most_threads(const struct airunner_desc *d, uint32_t size)
+{
+	switch (d->op) {
+	case AIR_OP_softmax:
+		return size > 2 ? 128 : 31;
+	case AIR_OP_layer_norm:
+		return size > 2 ? 256 : 31;
+	default:
+		return size > 2 ? 256 : 128;
+	}
 }
 
 static uint32_t weights_of(const struct airunner_desc *d)
@@ -210,17 +230,18 @@ air_status air_row_plan(const struct airunner_desc *d,
 
 	if (has_vectors(p, width)) {
 		ahead = share_ahead(p, p->length / width, weights_of(d),
-				    d->op == AIR_OP_softmax && size == 2, dev,
-				    &shared);
+				    d->op == AIR_OP_softmax, dev, &shared);
 		if (!ahead)
 			shared = share_shared(p, p->length / width, dev);
-		hold = ahead || shared ? HELD :
-					 share(p, p->length / width, dev);
+		hold = HELD;
+		if (!ahead && !shared)
+			hold = share(p, p->length / width,
+				     most_threads(d, size), dev);
 		variant = ahead ? AIR_ROW_AHEAD : shared ? AIR_ROW_SHARED :
 			  hold == 1 ? AIR_ROW_1 : hold == 2 ? AIR_ROW_2 :
 			  hold == 4 ? AIR_ROW_4 : AIR_ROW_8;
 	} else if (p->x_step == 1 && p->y_step == 1) {
-		hold = share(p, p->length, dev);
+		hold = share(p, p->length, 256, dev);
 		variant = AIR_ROW_ELEMENTS;
 	}
 	if (!hold) {
@@ -246,6 +267,7 @@ air_status air_row_plan(const struct airunner_desc *d,
 	plan->bytes = (uint64_t)air_tensor_count(y) * size * 2;
 	plan->tiles = blocks < dev->sms ? (uint32_t)blocks : dev->sms;
 	plan->variant = y->dtype * 16 + variant;
+	plan->counter = ahead;
 	plan->n_steps = 1;
 	plan->step[0] = (struct air_cuda_step){
 		.kernel = plan->name[0],

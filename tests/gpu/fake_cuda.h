@@ -12,6 +12,7 @@
  * @names: FILE * that gets the name of every function asked for; may be NULL
  * @hangs: calls that would have waited for a stream that waits for a word
  * @captured: what is enqueued is recorded, not done
+ * @operands: addresses that the last kernel of rows ahead was given
  * @launches, @writes, ...: counts; @products: of cuBLASLt, @replays: of graphs
  */
 struct fake_cuda {
@@ -25,6 +26,7 @@ struct fake_cuda {
 	unsigned int hangs, waits;
 	unsigned int allocs, frees, registered, retained, resets;
 	int captured;
+	unsigned long long operands[6];
 	unsigned int products, graphs, replays;
 };
 

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "ops/cuda/abi.h"
 #include "ops/worker/executor.h"
 #include "tests/gpu/fake_cuda.h"
 #include "tests/gpu/host_open.h"
@@ -127,12 +128,20 @@ static int teardown(void **state)
 	return 0;
 }
 
-static air_status run(struct air_work *w, uint32_t flags)
+static air_status run_of(struct air_work *w, struct air_plan *p, void *priv,
+			 uint32_t flags)
 {
-	*w = (struct air_work){ .ch_priv = channel, .plan = &plan,
-				.plan_priv = plan_priv, .flags = flags,
+	*w = (struct air_work){ .ch_priv = channel,
+				.plan = p,
+				.plan_priv = priv,
+				.flags = flags,
 				.start = now() };
 	return ops->run(ex, w);
+}
+
+static air_status run(struct air_work *w, uint32_t flags)
+{
+	return run_of(w, &plan, plan_priv, flags);
 }
 
 static air_status run_user(struct air_work *w, void *function,
@@ -182,6 +191,45 @@ static void test_burst(void **state)
 		if (i)
 			assert_true(w[i].start >= w[i - 1].end);
 	}
+}
+
+/* Rows are drawn from a counter: work that may overlap has one each. */
+static void test_counters(void **state)
+{
+	static const uint32_t flags[] = { 0, AIRUNNER_SQE_UNORDERED,
+					  AIRUNNER_SQE_UNORDERED,
+					  AIRUNNER_SQE_UNORDERED, 0 };
+	struct airunner_tensor rows = { .dtype = AIRUNNER_F32,
+					.ndim = 2,
+					.shape = { 40, 131072 },
+					.stride = { 131072, 1 } };
+	struct air_plan p = {
+		.desc = { .op = AIR_OP_softmax, .n_tensors = 2, .attr = { 1 } }
+	};
+	uint64_t counter[5], workspace = 0;
+	struct air_work w[6];
+	struct air_error e;
+	void *priv;
+
+	p.desc.tensor[0] = p.desc.tensor[1] = rows;
+	assert_int_equal(ops->plan(ex, &p, &priv, &workspace, &e), 0);
+	assert_int_equal(workspace, 0);
+	fake->limit = 256;
+	assert_int_equal(run_of(&w[5], &p, priv, 0), AIR_NO_MEMORY);
+	fake->limit = 0;
+	for (int i = 0; i < 5; i++) {
+		assert_int_equal(run_of(&w[i], &p, priv, flags[i]),
+				 AIR_PENDING);
+		counter[i] = fake->operands[AIR_WORKSPACE_ADDR];
+		assert_int_not_equal(counter[i], 0);
+		assert_int_equal(*(uint32_t *)counter[i], 0);
+		for (int k = 0; k < i && i < 4; k++)
+			assert_int_not_equal(counter[k], counter[i]);
+	}
+	assert_int_equal(counter[4], counter[0]);
+	ops->flush(ex);
+	poll_for(5);
+	ops->unplan(ex, priv);
 }
 
 static void test_held(void **state)
@@ -485,6 +533,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 		TEST(test_burst),
+		TEST(test_counters),
 		TEST(test_held),
 		TEST(test_lost),
 		TEST(test_fault_found_when_launching),

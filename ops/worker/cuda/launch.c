@@ -373,6 +373,12 @@ static bool have_scratch(struct air_exec *ex, struct air_stream *s)
 					       &s->scratch, NULL);
 }
 
+static bool have_counter(struct air_exec *ex, struct air_stream *s)
+{
+	return s->counter ||
+	       !air_devmem_alloc(ex->cuda, sizeof(uint32_t), &s->counter, NULL);
+}
+
 static CUresult launch_step(struct plan *p, const struct air_cuda_step *s,
 			    CUfunction fn, struct air_operands *ops,
 			    CUstream stream)
@@ -394,6 +400,10 @@ static CUresult launch_steps(struct air_exec *ex, struct plan *p,
 		if (!have_scratch(ex, stream))
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		ops.addr[AIR_WORKSPACE_ADDR] = stream->scratch;
+	} else if (p->p.counter) {
+		if (!have_counter(ex, stream))
+			return CUDA_ERROR_OUT_OF_MEMORY;
+		ops.addr[AIR_WORKSPACE_ADDR] = stream->counter;
 	}
 	for (uint32_t i = 0; i < p->p.n_steps; i++) {
 		CUresult r = launch_step(p, &p->p.step[i], p->fn[i]->fn, &ops,

@@ -39,6 +39,8 @@ void air_stream_close(struct air_cuda *c, struct air_stream *s)
 		air_devmem_free(c, s->scratch);
 	if (s->wide)
 		air_devmem_free(c, s->wide);
+	if (s->counter)
+		air_devmem_free(c, s->counter);
 	memset(s, 0, sizeof(*s));
 }
 

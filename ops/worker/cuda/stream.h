@@ -26,6 +26,7 @@
  * @event: for other streams to wait on
  * @scratch: AIR_CUDA_SCRATCH bytes for what runs here; 0 until needed
  * @wide: AIR_CUDA_WIDE bytes, likewise
+ * @counter: a word that is 0 between kernels (struct air_cuda_plan), likewise
  * @active: on the executor's list of streams with outstanding work
  */
 struct air_stream {
@@ -40,6 +41,7 @@ struct air_stream {
 	uint64_t free_at;
 	uint64_t scratch;
 	uint64_t wide;
+	uint64_t counter;
 	bool active;
 	struct air_stream *next;
 };
