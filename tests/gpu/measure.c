@@ -13,12 +13,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ops/tensor.h"
 #include "tests/gpu/drive.h"
 #include "tests/gpu/peer_lt.h"
 
 #define ROUNDS 7
+/*
+ * Between rows. What the card draws is limited over about a second: rows that
+ * compute much would else be measured at the clock that the rows before have
+ * left them (an H200 was seen to go from 1980 to 1665 MHz).
+ */
+#define REST_US 100000
 #define REGION (4ull << 30)	/* of device memory for each operand */
 #define LARGE (1ull << 30)	/* far more than the cache */
 
@@ -192,6 +199,7 @@ static void time_op(struct row *r, struct airunner_desc *desc)
 
 	if (!subject_open(&s, desc))
 		return;
+	usleep(REST_US);
 	subject_run(&s, 2);
 	n = repeats(subject_run(&s, 4));
 	for (int i = 0; i < ROUNDS; i++)

@@ -19,6 +19,8 @@ import torch
 import torch.nn.functional as F
 
 ROUNDS = 7
+# Seconds between rows, for the card's power: as measure.c.
+REST = 0.1
 DTYPE = {"f32": torch.float32, "bf16": torch.bfloat16}
 # Two runs of one kernel differ by so much.
 NOISE = 0.03
@@ -55,6 +57,7 @@ def run(f, n):
 
 
 def seconds(f):
+    time.sleep(REST)
     run(f, 3)
     n = int(min(500, max(4, 4e-3 / run(f, 4))))
     return statistics.median(run(f, n) for _ in range(ROUNDS))
