@@ -437,7 +437,8 @@ AIR_API air_status air_channel_error(air_channel *ch,
  * when the worker is gone and all is collected (the next submission looks for
  * another one), AIR_CHANNEL_DEAD or AIR_RESET when the channel has ended. Owned
  * by the channel, and the same for all its life: a loop takes it in once,
- * whatever becomes of workers. While the worker is gone it may stay readable.
+ * whatever becomes of workers. It may be readable for nothing: at first, when a
+ * worker took the place of another, and for as long as there is none.
  */
 AIR_API air_status air_channel_fd(air_channel *ch, int *fd);
 AIR_API air_status air_channel_arm(air_channel *ch);

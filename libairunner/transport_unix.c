@@ -624,16 +624,16 @@ static air_status add_notify(struct unix_device *ud, int fd,
 	if (status == AIR_OK)
 		status = ask_on(ud, fd, &msg, &pair[1], 1);
 	/*
-	 * What the old daemon left was answered, the end of the old socket is
-	 * not to be seen any more, and the new daemon may have completed
-	 * something before it knew of this one: somebody may sleep who has been
-	 * told that it is safe to.
+	 * The daemon may have completed something before it knew of this one.
+	 * If it is another one than before, what the old one left was answered,
+	 * and the end of the old socket is not to be seen any more. Somebody
+	 * may sleep who has been told that it is safe to.
 	 */
 	if (status == AIR_OK)
 		send(pair[1], &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	close_fd(&pair[1]);
 	if (status == AIR_OK && uc->notify < 0) {
-		uc->notify = pair[0];
+		air_store(&uc->notify, pair[0], RELEASE);
 		return AIR_OK;
 	}
 	close_fd(&pair[0]);
@@ -666,10 +666,11 @@ static air_status unix_notify_fd(struct air_channel *ch, int *fd)
 static void unix_notify_clear(struct air_channel *ch)
 {
 	struct unix_channel *uc = ch->priv;
+	int fd = air_load(&uc->notify, ACQUIRE);
 	char bytes[256];
 
-	while (uc->notify >= 0 && recv(uc->notify, bytes, sizeof(bytes),
-				       MSG_DONTWAIT) == (ssize_t)sizeof(bytes))
+	while (fd >= 0 && recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT) ==
+				  (ssize_t)sizeof(bytes))
 		;
 }
 
