@@ -20,7 +20,7 @@ enum air_ew_mode {
 	AIR_EW_STRIDED_64,
 };
 
-/* What the second-level cache of a large GPU holds of all operands. */
+/* What the second-level cache holds of all operands. */
 enum air_ew_fit {
 	AIR_EW_FITS,   /* all: results are found there, inputs may go */
 	AIR_EW_NEARLY, /* about half: results go, so that inputs stay */

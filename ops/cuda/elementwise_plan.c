@@ -13,12 +13,12 @@
 /* Divisions of numbers below 2^31 only (struct air_div). */
 #define MAX_UNITS_32 0x7fffffffu
 
-/* Of all operands' @bytes, as measured with a cache of 50 MB. */
-static enum air_ew_fit fit_of(uint64_t bytes)
+/* Of all operands' @bytes. */
+static enum air_ew_fit fit_of(uint64_t bytes, const struct air_cuda_device *dev)
 {
-	if (bytes <= 16ull << 20)
+	if (bytes <= dev->l2_bytes / 3)
 		return AIR_EW_FITS;
-	return bytes <= 64ull << 20 ? AIR_EW_NEARLY : AIR_EW_PASSES;
+	return bytes <= dev->l2_bytes / 3 * 4 ? AIR_EW_NEARLY : AIR_EW_PASSES;
 }
 
 static bool is_flat(const struct air_dims *dims, uint32_t operands)
@@ -114,7 +114,7 @@ air_status air_ew_plan(const struct airunner_desc *d,
 		p->mode = AIR_EW_FLAT;
 		p->n = dims.count;
 		p->unit = width;
-		p->fit = fit_of(plan->bytes);
+		p->fit = fit_of(plan->bytes, dev);
 		/* more blocks than run at a time, all from the cache */
 		p->pairs = unroll == 1 && p->fit == AIR_EW_FITS &&
 			   dims.count / width > (uint64_t)dev->sms * 2048;

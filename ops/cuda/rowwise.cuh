@@ -160,9 +160,9 @@ __device__ __forceinline__ int64_t air_row_offset(const air_row_params &p,
 /*
  * The policy of accesses that pass by the first-level cache, for the second:
  * treat their lines as any others. Kernels that write as much as they read need
- * it. Unasked, all their lines are given up before those that earlier kernels
- * have left, which then stay for as long as nothing else comes. Memory takes up
- * to 6 % longer in what room there is beside them.
+ * it. Unasked, their lines are given up before all others, so that those that
+ * earlier kernels have left stay, and the kernel has the rest of the cache only:
+ * it takes up to 6 % longer.
  */
 __device__ __forceinline__ uint64_t air_row_policy(void)
 {

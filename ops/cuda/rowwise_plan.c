@@ -14,7 +14,7 @@
 /* More work than that has the GPU for itself (launch.c: YIELD_BYTES). */
 #define ALONE_BYTES (16u << 20)
 
-/* Rows whose numbers, and some more, are counted in 32 bits. */
+/* Rows, with twice as many clusters as there are, are counted in 32 bits. */
 #define MAX_ROWS (1u << 31)
 
 /* Shared memory that a block has besides rows or weights in it, at most. */
@@ -57,6 +57,14 @@ static uint64_t ceil_div(uint64_t a, uint64_t b)
 	return (a + b - 1) / b;
 }
 
+/* Threads for @accesses if each has @hold: some of a warp, or whole ones. */
+static uint64_t lanes_of(uint64_t accesses, uint32_t hold)
+{
+	uint64_t n = ceil_div(accesses, hold);
+
+	return n > 32 ? (n + 31) / 32 * 32 : pow2_at_least(n);
+}
+
 /*
  * Share a row of @accesses among threads so that each has four in flight; fewer
  * when there are not enough rows to fill the GPU otherwise, eight when a block
@@ -71,10 +79,9 @@ static uint32_t share(struct air_row_params *p, uint64_t accesses,
 
 	while (hold > 1 && p->rows * ceil_div(accesses, hold) < fill)
 		hold /= 2;
-	lanes = ceil_div(accesses, hold);
+	lanes = lanes_of(accesses, hold);
 	if (lanes > most && hold == 4)
-		lanes = ceil_div(accesses, HELD);
-	lanes = lanes > 32 ? (lanes + 31) / 32 * 32 : pow2_at_least(lanes);
+		lanes = lanes_of(accesses, HELD);
 	p->cluster = 1;
 	if (dev->block && lanes > 32)
 		lanes = dev->block;
@@ -155,14 +162,18 @@ static bool share_ahead(struct air_row_params *p, uint64_t accesses,
  * For share(), as measured. The more there is to compute of an access, the more
  * it pays that fewer threads do what is of the row: 16-bit accesses have twice
  * the elements, softmax an exponential of each, layer_norm two sums and a bias.
+ * Where blocks are what they are, the more threads the better.
  */
-static uint32_t most_threads(const struct airunner_desc *d, uint32_t size)
+static uint32_t most_threads(const struct airunner_desc *d, uint32_t size,
+			     const struct air_cuda_device *dev)
 {
+	if (dev->block)
+		return 256;
 	switch (d->op) {
 	case AIR_OP_softmax:
-		return size > 2 ? 128 : 31;
+		return size > 2 ? 128 : 16;
 	case AIR_OP_layer_norm:
-		return size > 2 ? 256 : 31;
+		return size > 2 ? 256 : 16;
 	default:
 		return size > 2 ? 256 : 128;
 	}
@@ -236,7 +247,7 @@ air_status air_row_plan(const struct airunner_desc *d,
 		hold = HELD;
 		if (!ahead && !shared)
 			hold = share(p, p->length / width,
-				     most_threads(d, size), dev);
+				     most_threads(d, size, dev), dev);
 		variant = ahead ? AIR_ROW_AHEAD : shared ? AIR_ROW_SHARED :
 			  hold == 1 ? AIR_ROW_1 : hold == 2 ? AIR_ROW_2 :
 			  hold == 4 ? AIR_ROW_4 : AIR_ROW_8;

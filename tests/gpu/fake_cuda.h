@@ -26,7 +26,7 @@ struct fake_cuda {
 	unsigned int hangs, waits;
 	unsigned int allocs, frees, registered, retained, resets;
 	int captured;
-	unsigned long long operands[6];
+	unsigned long operands[6];
 	unsigned int products, graphs, replays;
 };
 

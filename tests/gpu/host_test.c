@@ -193,6 +193,10 @@ static void test_burst(void **state)
 	}
 }
 
+_Static_assert(sizeof(((struct fake_cuda *)0)->operands) ==
+		       sizeof(struct air_operands),
+	       "what the fake driver copies");
+
 /* Rows are drawn from a counter: work that may overlap has one each. */
 static void test_counters(void **state)
 {

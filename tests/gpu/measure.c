@@ -21,9 +21,10 @@
 
 #define ROUNDS 7
 /*
- * Between rows. What the card draws is limited over about a second: rows that
- * compute much would else be measured at the clock that the rows before have
- * left them (an H200 was seen to go from 1980 to 1665 MHz).
+ * Between rows, each of which takes some 40 ms. What the card draws is limited
+ * over about a second: without rests, rows that compute much are measured at a
+ * clock that depends on the rows before (an H200 was seen to go from 1980 to
+ * 1665 MHz).
  */
 #define REST_US 100000
 #define REGION (4ull << 30)	/* of device memory for each operand */

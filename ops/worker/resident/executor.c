@@ -549,7 +549,7 @@ static bool worth_it(uint32_t op, const struct air_cuda_plan *p,
 {
 	uint64_t limit = sweeps(op, p) ? MAX_SWEEP_BYTES : MAX_BYTES;
 
-	if (!p->variant || p->n_steps != 1 || p->scratch) {
+	if (!p->variant || p->n_steps != 1 || p->scratch || p->counter) {
 		air_fail(why, AIR_OK,
 			 "cuda-resident: has no body for this form of the operator");
 		return false;
