@@ -160,9 +160,9 @@ __device__ __forceinline__ int64_t air_row_offset(const air_row_params &p,
 /*
  * The policy of accesses that pass by the first-level cache, for the second:
  * treat their lines as any others. Kernels that write as much as they read need
- * it. Unasked, their lines are given up before all others, so that those that
- * earlier kernels have left stay, and the kernel has the rest of the cache only:
- * it takes up to 6 % longer.
+ * it. Unasked, their lines are given up before all others. Those that earlier
+ * kernels have left then stay, and the kernel has the rest of the cache only.
+ * It takes up to 6 % longer.
  */
 __device__ __forceinline__ uint64_t air_row_policy(void)
 {
