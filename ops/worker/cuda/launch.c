@@ -366,17 +366,15 @@ fail:
 
 /* -------------------------------------------------------------------- run */
 
-/* Scratch memory of a stream is made when something first needs it. */
-static bool have_scratch(struct air_exec *ex, struct air_stream *s)
+/* @memory of a stream is made when something first needs it. */
+static bool have(struct air_exec *ex, uint64_t *memory, uint64_t size)
 {
-	return s->scratch || !air_devmem_alloc(ex->cuda, AIR_CUDA_SCRATCH,
-					       &s->scratch, NULL);
+	return *memory || !air_devmem_alloc(ex->cuda, size, memory, NULL);
 }
 
-static bool have_counter(struct air_exec *ex, struct air_stream *s)
+static bool have_scratch(struct air_exec *ex, struct air_stream *s)
 {
-	return s->counter ||
-	       !air_devmem_alloc(ex->cuda, sizeof(uint32_t), &s->counter, NULL);
+	return have(ex, &s->scratch, AIR_CUDA_SCRATCH);
 }
 
 static CUresult launch_step(struct plan *p, const struct air_cuda_step *s,
@@ -401,7 +399,7 @@ static CUresult launch_steps(struct air_exec *ex, struct plan *p,
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		ops.addr[AIR_WORKSPACE_ADDR] = stream->scratch;
 	} else if (p->p.counter) {
-		if (!have_counter(ex, stream))
+		if (!have(ex, &stream->counter, sizeof(uint32_t)))
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		ops.addr[AIR_WORKSPACE_ADDR] = stream->counter;
 	}
@@ -431,8 +429,7 @@ static bool is_stale(const struct air_exec *ex, const struct plan *p)
 static CUresult run_wide(struct air_exec *ex, struct plan *p,
 			 const uint64_t *addr, struct air_stream *s)
 {
-	if (!s->wide && air_devmem_alloc(ex->cuda, AIR_CUDA_WIDE, &s->wide,
-					 NULL))
+	if (!have(ex, &s->wide, AIR_CUDA_WIDE))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	return air_wide_run(ex->cuda, p->wide, &(struct air_wide_run){
 		.addr = addr,
